@@ -173,39 +173,55 @@ func TestInvalidOutputLimits(t *testing.T) {
 }
 
 // TestMissingOutputLimit checks the reservation of a request without an output limit where the maximum is reserved: for a budget, the
-// maximum output of the model if known; for a limit per minute, the usual output.
+// maximum output of the model if known, and no request may exceed it; for a limit per minute, the usual output.
 func TestMissingOutputLimit(t *testing.T) {
 	up := &slow{make(chan struct{}, 9), make(chan struct{}, 9)}
 	g := guard(t, up, -1)
 	for _, test := range []struct {
 		model, limit, member string
-		refused              bool
+		first, next          int
 	}{
-		{"long", "tokens/day=50000", "", true}, // maximum output is 60,000
-		{"long", "tokens/day=50000", `"max_tokens":-1,`, true},
-		{"long", "tokens/day=50000", `"max_tokens":0,`, true},
-		{"long", "tokens/day=50000", `"max_tokens":9,"n_predict":-1,`, true},
-		{"long", "tokens/day=50000", `"max_tokens":900,`, false},
-		{"long", "tokens/day=70000", `"max_tokens":900000,`, false},
-		{"long", "tokens/minute=50000", "", false},
-		{"long", "tokens/minute=4000", "", true},
-		{"chat", "tokens/day=50000", "", false}, // maximum output is unknown
-		{"chat", "tokens/day=4000", "", true},
-		{"chat", "tokens/minute=4000", "", true},
+		{"long", "tokens/day=50000", "", 429, 200}, // maximum output is 60,000
+		{"long", "tokens/day=60020", "", 200, 429},
+		{"long", "tokens/day=70000", "", 200, 200},
+		{"long", "tokens/day=60020", `"max_tokens":-1,`, 200, 429},
+		{"long", "tokens/day=60020", `"max_tokens":0,`, 200, 429},
+		{"long", "tokens/day=50000", `"max_tokens":9,"n_predict":-1,`, 429, 200},
+		{"long", "tokens/day=50000", `"max_tokens":49999,`, 429, 200},
+		{"long", "tokens/day=50000", `"max_tokens":900,`, 200, 200},
+		{"long", "tokens/day=60030", `"max_tokens":900000,`, 200, 429},
+		{"long", "tokens/minute=50000", "", 200, 200},
+		{"long", "tokens/minute=4000", "", 200, 429},
+		{"chat", "tokens/day=50000", "", 200, 200}, // maximum output is unknown
+		{"chat", "tokens/day=4000", "", 429, 200},
+		{"chat", "tokens/day=4120", "", 200, 429},
+		{"chat", "tokens/minute=4000", "", 200, 429},
 	} {
 		key := g.key(t, access.Key{Limits: quotas(t, test.limit)})
 		body := fmt.Sprintf(`{"model":%q,%s"messages":[{"role":"user","content":"hi"}]}`, test.model, test.member)
-		done := make(chan struct{})
+		answers := make(chan int, 1)
 		go func() {
-			defer close(done)
-			send(t, "POST", g.url+"/v1/chat/completions", "application/json", body, "Authorization", "Bearer "+key)
+			resp, got := send(t, "POST", g.url+"/v1/chat/completions", "application/json", body, "Authorization", "Bearer "+key)
+			if resp.StatusCode == http.StatusTooManyRequests && !strings.Contains(got, "say in the request how long an answer may be") {
+				t.Errorf("%+v: the refusal does not help: %s", test, got)
+			}
+			answers <- resp.StatusCode
 		}()
-		<-up.begun
-		resp, got := send(t, "POST", g.url+"/v1/chat/completions", "application/json", second, "Authorization", "Bearer "+key)
-		if (resp.StatusCode == http.StatusTooManyRequests) != test.refused {
-			t.Errorf("%+v: %d %s", test, resp.StatusCode, got)
+		var first int
+		select {
+		case <-up.begun:
+		case first = <-answers:
 		}
-		up.let <- struct{}{}
-		<-done
+		resp, got := send(t, "POST", g.url+"/v1/chat/completions", "application/json", second, "Authorization", "Bearer "+key)
+		if test.next == http.StatusOK != (resp.StatusCode == http.StatusOK) {
+			t.Errorf("%+v: the next request: %d %s", test, resp.StatusCode, got)
+		}
+		if first == 0 {
+			up.let <- struct{}{}
+			first = <-answers
+		}
+		if first != test.first {
+			t.Errorf("%+v: the first request: %d", test, first)
+		}
 	}
 }

@@ -362,6 +362,9 @@ type Claim struct {
 	Upstream string
 	// Free reports that the request uses neither tokens nor money. Only request limits apply.
 	Free bool
+	// Hard refuses the request if it may exceed what a budget has left. Without it, a request is admitted while
+	// anything is left. Budgets are limits of tokens or money per day, per month or in total.
+	Hard bool
 }
 
 // Room is the remaining amount of a limit.
@@ -398,7 +401,7 @@ func (g *Rights) noPrice(r Claim) error {
 }
 
 // Admit reserves the most that a request may use, or returns a *[Refusal]. A request is admitted if each limit has
-// anything left.
+// anything left, and a hard one if each budget has enough left.
 func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error) {
 	if err := g.MayUse(NoModel, r.Model); err != nil {
 		return nil, err
@@ -420,7 +423,7 @@ func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error
 			}
 			w := Window{scope, l.Per, l.Per.begin(now).Unix()}
 			room := Room{Quota: l, Team: scope != hold.Scopes[0], Reset: l.Per.end(now)}
-			left, over := l.admit(room, used[w], held[scope].of(l.Per), hold.of(l.Per), now)
+			left, over := l.admit(room, used[w], held[scope].of(l.Per), hold.of(l.Per), r.Hard, now)
 			room.Left = left
 			a.Rooms = append(a.Rooms, room)
 			room.Left = l.without(used[w], held[scope].of(l.Per))
@@ -445,8 +448,8 @@ func (b *Book) Admit(ctx context.Context, g *Rights, r Claim) (*Admission, error
 }
 
 // Renew reserves the most that the next part of an admitted request may use, or returns a *[Refusal]. The argument
-// spent is the usage so far. The request continues while each budget has anything left. Limits per minute and request
-// limits are not checked again: they apply to new requests only.
+// spent is the usage so far. The budgets decide as in [Book.Admit]. Limits per minute and request limits are not checked
+// again: they apply to new requests only.
 func (b *Book) Renew(ctx context.Context, a *Admission, spent Count, next Claim) error {
 	now, k := b.now(), &a.Rights.Key
 	hold := Hold{Request: a.id, Again: true, Scopes: scopes(k), Reservation: next.reservation(spent), Until: now.Add(holdTime)}
@@ -458,7 +461,7 @@ func (b *Book) Renew(ctx context.Context, a *Admission, spent Count, next Claim)
 			}
 			w := Window{scope, l.Per, l.Per.begin(a.at).Unix()}
 			room := Room{Quota: l, Team: scope != hold.Scopes[0], Reset: l.Per.end(now)}
-			if _, over := l.admit(room, used[w].plus(spent), held[scope].Most, Count{}, now); over != nil && (refused == nil || over.later(refused)) {
+			if _, over := l.admit(room, used[w].plus(spent), held[scope].Most, next.reservation(Count{}).Most, next.Hard, now); over != nil && (refused == nil || over.later(refused)) {
 				refused = over
 			}
 			return true
@@ -481,37 +484,40 @@ func (l Quota) without(used, held Count) int64 {
 
 // admit returns what remains of the limit after a request, or a refusal. The argument used already counts the request;
 // held does not.
-func (l Quota) admit(r Room, used, held, most Count, now time.Time) (int64, *Refusal) {
-	before := add(used.of(l.Unit), held.of(l.Unit))
-	over := before >= l.Most
-	if l.Unit == Requests {
-		over = before > l.Most
+func (l Quota) admit(r Room, used, held, most Count, hard bool, now time.Time) (int64, *Refusal) {
+	before, needs := add(used.of(l.Unit), held.of(l.Unit)), int64(1)
+	switch {
+	case l.Unit == Requests:
+		needs = 0
+	case hard && l.Per != Minute:
+		needs = max(1, most.of(l.Unit))
 	}
-	if !over {
+	if add(before, needs) <= l.Most {
 		return max(0, l.Most-add(before, most.of(l.Unit))), nil
 	}
 	whose := "key"
 	if r.Team {
 		whose = "team"
 	}
-	amount := l.Unit.amount(l.Most) + " " + string(l.Unit)
-	if l.Unit == Money {
-		amount = "$" + l.Unit.amount(l.Most)
-	}
-	per := "per " + string(l.Per)
+	limit := l.Unit.said(l.Most)
 	if l.Per == Total {
-		per = "in total"
+		limit += " in total"
+	} else {
+		limit += " per " + string(l.Per)
 	}
-	out := &Refusal{Ground: Spent, Detail: fmt.Sprintf("the limit of the %s is reached: %s %s", whose, amount, per)}
-	if !r.Reset.IsZero() {
+	out := &Refusal{Ground: Spent, Detail: fmt.Sprintf("the limit of the %s is reached: %s", whose, limit)}
+	if !r.Reset.IsZero() && needs <= max(1, l.Most) { // otherwise waiting does not help
 		out.RetryAfter = max(time.Second, r.Reset.Sub(now))
 	}
 	switch {
 	case l.Per == Minute:
 		out.Ground = TooFast
-	case l.Unit != Requests && used.of(l.Unit) < l.Most:
+	case l.Unit != Requests && add(used.of(l.Unit), needs) <= l.Most:
 		out.Ground, out.RetryAfter = Reserved, reservedWait
-		out.Detail = fmt.Sprintf("what is left of the limit of the %s is reserved for requests that are under way: %s %s; ask again when one of them is over, and say in your requests how long an answer may be, so that less is reserved", whose, amount, per)
+		out.Detail = fmt.Sprintf("what is left of the limit of the %s is reserved for requests that are under way: %s; ask again when one of them is over, and say in your requests how long an answer may be, so that less is reserved", whose, limit)
+	case before < l.Most:
+		out.Detail = fmt.Sprintf("the request may use %s, and %s is left of the limit of the %s: %s; say in the request how long an answer may be, so that less is reserved",
+			l.Unit.said(needs), l.Unit.said(l.Most-before), whose, limit)
 	}
 	return 0, out
 }

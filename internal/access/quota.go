@@ -89,6 +89,14 @@ func (u Unit) amount(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
+// said formats an amount with its unit, for people.
+func (u Unit) said(n int64) string {
+	if u == Money {
+		return "$" + u.amount(n)
+	}
+	return u.amount(n) + " " + string(u)
+}
+
 // MarshalText returns the text form that ParseQuota reads.
 func (l Quota) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 

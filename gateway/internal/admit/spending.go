@@ -277,6 +277,7 @@ func (s *Spending) share() *access.Share {
 
 // most returns the most that a model request may use, over all candidates.
 func (s *Spending) most(ways []upstream.Candidate, req *llm.Request) (claim access.Claim) {
+	claim.Hard = s.reserves.Fixed < 0
 	read := s.MostRead(req)
 	for _, w := range ways {
 		s.AddMost(&claim, read, req, infoOf(w))
@@ -444,7 +445,8 @@ const maxOutput = math.MaxInt
 // Reserves is what requests without an output limit reserve of budgets. The zero value learns it: for each key and model,
 // 95 of 100 answers so far were not longer. It is safe for concurrent use.
 type Reserves struct {
-	// Fixed is a number of output tokens in place of the learned one; a negative number means the maximum of the model.
+	// Fixed is a number of output tokens in place of the learned one; a negative number means the maximum of the model
+	// and budgets that no reservation may exceed.
 	Fixed int
 
 	mu      sync.Mutex

@@ -88,7 +88,7 @@ const maxNames = 50
 type KeysConfig struct {
 	Store      string        `yaml:"keys" help:"the store of keys and their use: sqlite:FILE or postgres://…; with it every request needs a key" restart:"yes"`
 	State      string        `yaml:"state" help:"the store of data between requests: sqlite:FILE, postgres://… or memory" default:"the store of keys, or memory without keys" restart:"yes"`
-	Reserve    string        `yaml:"reserve" help:"how many output tokens a request without max_tokens reserves of budgets: learned (95 of 100 answers of the key and model are not longer), max (the maximum of the model, so that requests exceed a limit by at most one of them) or a number" default:"learned"`
+	Reserve    string        `yaml:"reserve" help:"how many output tokens a request without max_tokens reserves of budgets: learned (95 of 100 answers of the key and model are not longer), max (the maximum of the model; a request that may exceed a budget is refused) or a number" default:"learned"`
 	Retention  time.Duration `yaml:"log_retention" help:"how long the log of requests is kept" default:"720h" min:"1ms" restart:"yes"`
 	Bodies     bool          `yaml:"log_bodies" help:"keep requests and answers next to the log of requests, without known secrets; needs keys, and a route can override it" default:"false"`
 	BodySize   int           `yaml:"log_body_size" help:"bytes that are kept of each body; the middle of longer ones is left out" default:"65536" min:"256" max:"1048576"`
