@@ -200,7 +200,7 @@ func TestInterruptDuringToolCall(t *testing.T) {
 	}
 }
 
-// TestResumeOfALiveRun is refused at once, with process and host of the owner, even if the owner is stopped. The run
+// TestResumeOfALiveRun is refused at once, by run and chat, with process and host of the owner, even if the owner is stopped. The run
 // itself is not affected.
 func TestResumeOfALiveRun(t *testing.T) {
 	clitest.Bare(t, map[string]string{"s.txtar": "-- 1 --\ncall run_command {\"program\":\"sh\",\"args\":[\"-c\",\"echo x >>effects; until [ -e enough ]; do sleep 0.1; done\"]}\n-- 2 --\ntext Done.\n"})
@@ -218,7 +218,18 @@ func TestResumeOfALiveRun(t *testing.T) {
 		}
 		again := program(t, "run", "-m", "sim/script:s.txtar", "--allow", "exec", "--yes", "--resume", id)
 		e := await(t, again, start(t, again))
-		e.clear(t, fmt.Sprintf("run %s is at work: process %d on %s", id, cmd.Process.Pid, host))
+		refusal := fmt.Sprintf("run %s is at work: process %d on %s", id, cmd.Process.Pid, host)
+		e.clear(t, refusal)
+		if _, err := exec.LookPath("tmux"); err == nil { // chat needs a terminal
+			term := newTerminal(t)
+			term.work, _ = os.Getwd()
+			term.env["HOME"], term.env["XDG_STATE_HOME"] = os.Getenv("HOME"), os.Getenv("XDG_STATE_HOME")
+			term.size([]string{"160", "24"})
+			term.enter("toolpost chat -m sim/script:s.txtar --allow exec --yes --resume " + id)
+			term.wait("your next message continues it", true)
+			term.enter("go on")
+			term.wait(fmt.Sprintf("run %s is owned by process %d on %s", id, cmd.Process.Pid, host), true)
+		}
 	}
 	if err := os.WriteFile("enough", nil, 0o600); err != nil {
 		t.Fatal(err)
