@@ -35,7 +35,7 @@ type Agent struct {
 	// Offer limits how many of Tools the model is told about. The tools that fit the conversation
 	// best are offered, with find_tools, which finds the others; see [tool.Ranker.Follow] and
 	// [tool.Set.ByMeaning]. The zero value offers all.
-	Offer tool.SelectionBudget
+	Offer tool.Selection
 	// Hosted are tools that the provider may run itself. HostedSupport reports
 	// why the provider of model id cannot run the hosted tool def, or nil if
 	// it does; nil asks models that know it, as those of package provider do, also
@@ -43,7 +43,7 @@ type Agent struct {
 	Hosted        []ProviderTool
 	HostedSupport func(id string, def llm.ToolDef) error
 	// Request holds the other settings of every question: temperature, limits,
-	// choice, output. Its System, Messages, Tools, Model and Budget must be
+	// choice, output. Its System, Messages, Tools, Model and RetryBudget must be
 	// empty. A choice that demands a call counts until one has been made.
 	Request llm.Request
 
@@ -62,9 +62,9 @@ type Agent struct {
 	// makes that an error.
 	MaxTurns   int
 	NoLastTurn bool
-	// Budget is how often the model may be asked again, in a row, before the
+	// RetryBudget is how often the model may be asked again, in a row, before the
 	// run has got any further; 0 means 2, below 0 never.
-	Budget int
+	RetryBudget int
 	// Tokens bounds what the model reads and writes in a run; 0 means no bound.
 	Tokens int
 	// Money bounds what the models of a run cost, with those of runs inside its
@@ -113,7 +113,7 @@ type Agent struct {
 	// resumed and replayed as they went. An error ends the run, which can be
 	// resumed. A panic of this hook, or of another one of the Agent, ends it for
 	// good with an *[AbortedError]; one of Now is an error of the record.
-	BeforeTurn func(context.Context, *TurnPlan) error
+	BeforeTurn func(context.Context, *TurnStart) error
 	// AfterTurn may end the run after a turn with a reason, which becomes
 	// [Done.Stopped]. An empty reason continues the run. An error ends it as an error
 	// of BeforeTurn does.
@@ -163,8 +163,8 @@ func (a *Agent) check() error {
 		return errors.New("agent: there is no model")
 	case a.MaxTurns < 0 || a.Tokens < 0 || a.Context < 0 || a.Money < 0:
 		return errors.New("agent: MaxTurns, Tokens, Money and Context must not be negative")
-	case r.System != "" || r.Messages != nil || r.Tools != nil || r.Model != "" || r.Budget != nil:
-		return errors.New("agent: System, Messages, Tools, Model and Budget of Request must be empty; the agent sets them")
+	case r.System != "" || r.Messages != nil || r.Tools != nil || r.Model != "" || r.RetryBudget != nil:
+		return errors.New("agent: System, Messages, Tools, Model and RetryBudget of Request must be empty; the agent sets them")
 	}
 	offered := make(map[string]bool)
 	for _, d := range append(a.set().Defs(), a.Caller...) {
@@ -223,6 +223,6 @@ func name(m llm.Model, id string) string {
 func (a *Agent) limits() limits {
 	return limits{
 		MaxTurns: cmp.Or(a.MaxTurns, defaultTurns), NoLastTurn: a.NoLastTurn,
-		Budget: max(cmp.Or(a.Budget, defaultBudget), 0), Tokens: a.Tokens, Context: a.Context, Money: a.Money,
+		Budget: max(cmp.Or(a.RetryBudget, defaultBudget), 0), Tokens: a.Tokens, Context: a.Context, Money: a.Money,
 	}
 }

@@ -79,7 +79,7 @@ func (q *asker) model(ctx context.Context) (llm.Model, error) {
 	if q.turn.settings.Output != nil {
 		m = refine.Structured(m, q.recoveries())
 	}
-	return q.guard(&refine.Again{Model: q.salvaging(m), Attempts: q.Limits.Budget + 1, Retract: true}), nil
+	return q.guard(&refine.Retrier{Model: q.salvaging(m), Attempts: q.Limits.Budget + 1, Retract: true}), nil
 }
 
 // recoveries is how often a structured answer may be asked for again. The budget
@@ -95,7 +95,7 @@ func (q *asker) recoveries() int {
 func (q *asker) request() *llm.Request {
 	req := q.turn.settings.Clone()
 	req.System, req.Messages, req.Tools = q.turn.system, q.turn.conversation(q.messages), q.turn.tools
-	req.Budget, req.Echoes = q.budget, q.requestEchoes()
+	req.RetryBudget, req.Echoes = q.budget, q.requestEchoes()
 	if q.final && len(q.turn.tools) > 0 {
 		req.Choice = llm.ToolChoice{Mode: llm.MustNotCall}
 	}
@@ -207,13 +207,13 @@ func (q *asker) abandon(h *modelAnswer, err error) {
 // modelFailed ends the turn of a model that gave no usable answer, unless
 // somebody knows how to go on.
 func (q *asker) modelFailed(ctx context.Context, e *tool.Error, h *modelAnswer) (again bool, err error) {
-	point := Checkpoint{Cause: ModelFailed, Error: e, Raw: q.redact(h.message.Text()).Cut(maxTask), Options: []Action{TryAgain, Manual, Abort}}
+	point := Checkpoint{Cause: ModelFailed, Error: e, Raw: q.redact(h.message.Text()).Cut(maxTask), Options: []Action{Retry, Manual, Abort}}
 	choice, err := q.checkpoint(ctx, point, nil)
 	if err != nil {
 		return false, err
 	}
 	switch choice.Action {
-	case TryAgain:
+	case Retry:
 		q.renew()
 		return true, nil
 	case Manual:

@@ -185,8 +185,8 @@ var swaps = []swap{
 	{"another origin", serverTool(func(t *tool.Tool) { t.Origin = tool.Request }), `{}`, nil, "comes from elsewhere", false},
 	{"no fingerprint", serverTool(func(t *tool.Tool) { t.SourceHash = "" }), `{}`, nil, "server shop", false},
 	{"a program behind the tool", serverTool(func(t *tool.Tool) {
-		t.Plan = func(context.Context, json.RawMessage) (tool.Plan, error) {
-			return tool.Plan{Command: []string{"rm"}}, nil
+		t.Preview = func(context.Context, json.RawMessage) (tool.Preview, error) {
+			return tool.Preview{Command: []string{"rm"}}, nil
 		}
 	}), `{}`, nil, "command", false},
 }

@@ -164,7 +164,7 @@ func (r *reducer) summary(ctx context.Context, c Compaction) (text string, used 
 	c = deepCopy(c)
 	m, id := r.turnModel()
 	asked := &summarizer{l: r.loop, id: id, m: m}
-	c.Model = &refine.Again{Model: observing.Model(llm.Around(m, asked.stream), id), Attempts: r.Limits.Budget + 1}
+	c.Model = &refine.Retrier{Model: observing.Model(llm.Around(m, asked.stream), id), Attempts: r.Limits.Budget + 1}
 	text, err = guarded(ctx, r.loop, hookCompact, func() (string, error) { return r.agent.Compact(ctx, c) })
 	used = asked.end()
 	if err != nil {

@@ -310,7 +310,7 @@ func TestCompactBeforeTurn(t *testing.T) {
 	store := new(journal.Memory)
 	m := &reader{Model: says("Fine.")}
 	a := agent.Agent{Model: m, ID: "m", Store: store, Context: 1500, NewRun: func() string { return "r" }, Compact: func(context.Context, agent.Compaction) (string, error) { return "Counted.", nil }}
-	a.BeforeTurn = func(_ context.Context, p *agent.TurnPlan) error {
+	a.BeforeTurn = func(_ context.Context, p *agent.TurnStart) error {
 		p.Messages[0].Parts[0] = llm.Text{Text: "The task is to count well."}
 		return nil
 	}

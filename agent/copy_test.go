@@ -29,7 +29,7 @@ func marked() tool.Tool {
 }
 
 // scribble changes all that a plan refers to. It fails if somebody did before.
-func scribble(p *agent.TurnPlan) error {
+func scribble(p *agent.TurnStart) error {
 	d := &p.Tools[0]
 	if d.Extra["messages"]["cache_control"] != nil || string(d.Extra["messages"]["eager"]) != `"yes"` || !bytes.Contains(d.Schema, []byte(`"where"`)) ||
 		string(d.Examples[0]) != `{"where":"here"}` || *p.Request.Temperature != 1 || string(p.Request.Output.Schema) != `{"type":"object"}` ||
@@ -63,7 +63,7 @@ func TestPlanIsACopy(t *testing.T) {
 	set := tool.MustSet(marked())
 	a := agent.Agent{ID: "m", Tools: &invoke.Runner{Tools: set},
 		Request: llm.Request{Temperature: &warm, Stop: []string{"END"}, Output: &llm.OutputFormat{Schema: json.RawMessage(`{"type":"object"}`)}}}
-	a.BeforeTurn = func(_ context.Context, p *agent.TurnPlan) error { return scribble(p) }
+	a.BeforeTurn = func(_ context.Context, p *agent.TurnStart) error { return scribble(p) }
 	before, err := json.Marshal(set.Defs())
 	if err != nil {
 		t.Fatal(err)

@@ -146,7 +146,7 @@ func (p *recordedRun) decide(run string, grants []Grant, now time.Time) ([]journ
 			a.Args, a.Value = g.Args, g.Value
 		}
 		if q.Prompt > 0 {
-			a.Scope = journal.ScopeAgain // the tool is begun again
+			a.Scope = journal.ScopeRepeat // the tool is begun again
 		}
 		out = append(out, a)
 	}

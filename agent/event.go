@@ -88,10 +88,10 @@ type Action string
 
 // The actions.
 const (
-	TryAgain Action = "retry"  // run the call again, or ask the model again
-	Skip     Action = "skip"   // leave the failure to the model
-	Manual   Action = "manual" // Choice.Text is the result, or a hint for the model
-	Abort    Action = "abort"  // end the run
+	Retry  Action = "retry"  // run the call again, or ask the model again
+	Skip   Action = "skip"   // leave the failure to the model
+	Manual Action = "manual" // Choice.Text is the result, or a hint for the model
+	Abort  Action = "abort"  // end the run
 )
 
 // Choice answers a checkpoint.

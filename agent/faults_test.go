@@ -177,7 +177,7 @@ func TestWrappersOverFaults(t *testing.T) {
 				_, alone := sane(t, name+" alone", bad, req())
 				for wrapper, m := range map[string]llm.Model{
 					"retry":   refine.Retry(bad, 0),
-					"again":   &refine.Again{Model: bad, Retract: true},
+					"again":   &refine.Retrier{Model: bad, Retract: true},
 					"breaker": &refine.Breaker{Model: bad},
 					"best":    refine.BestOf(bad, 2, nil),
 				} {
@@ -220,7 +220,7 @@ func TestErrorsInsideAStream(t *testing.T) {
 				net := &inMemory{handler: &sim.Server{}}
 				bad, _ := models(t, net, id, "+"+fault)
 				retracted := 0
-				counting := llm.ModelFunc((&refine.Again{Model: bad, Retract: true}).Stream)
+				counting := llm.ModelFunc((&refine.Retrier{Model: bad, Retract: true}).Stream)
 				req := &llm.Request{Messages: []llm.Message{llm.User("Say something long about the history of tools, please.")}}
 				var b llm.Builder
 				for ev, err := range counting.Stream(context.WithoutCancel(t.Context()), req) {

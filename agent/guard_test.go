@@ -94,7 +94,7 @@ func TestGuardrailsCheckTheMessagesOfAResume(t *testing.T) {
 	a := &agent.Agent{Model: prepared(t, "-- 1 --\ntext Hello!\n"), Store: store, MaxTurns: 1,
 		Guardrails: []refine.Guardrail{{Name: "words", Input: wordGuard("bomb", "Ada")}}}
 	ctx, cancel := context.WithCancel(t.Context())
-	a.BeforeTurn = func(context.Context, *agent.TurnPlan) error { cancel(); return context.Canceled }
+	a.BeforeTurn = func(context.Context, *agent.TurnStart) error { cancel(); return context.Canceled }
 	done, err := a.Ask(ctx, llm.User("Hi"))
 	if err == nil {
 		t.Fatal("it was not interrupted")

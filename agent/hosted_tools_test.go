@@ -319,7 +319,7 @@ func TestTheProviderSearches(t *testing.T) {
 // type.
 func TestEventsAreJSON(t *testing.T) {
 	n := 0
-	a := &agent.Agent{Model: says(call("1", "a", `[]`), "", failed(llm.Incomplete, ""), failed(llm.Server, "")), Tools: runner(counted("a", &n, 0)), Budget: 5,
+	a := &agent.Agent{Model: says(call("1", "a", `[]`), "", failed(llm.Incomplete, ""), failed(llm.Server, "")), Tools: runner(counted("a", &n, 0)), RetryBudget: 5,
 		Checkpoint: func(context.Context, agent.Checkpoint) (agent.Choice, error) {
 			return agent.Choice{Action: agent.Abort}, nil
 		}}

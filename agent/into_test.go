@@ -79,7 +79,7 @@ func TestIntoOnEveryDialectAndFault(t *testing.T) {
 	cells, questions := 0, int64(0)
 	plain, recovered := 0, 0 // cells without a fault, and those that needed a second question
 	for _, whole := range []bool{false, true} {
-		c := &provider.Client{HTTP: &http.Client{Transport: tr}, Whole: whole, Retry: provider.Retry{Attempts: 3, Base: time.Millisecond}}
+		c := &provider.Client{HTTP: &http.Client{Transport: tr}, Whole: whole, Retry: provider.RetryPolicy{Attempts: 3, Initial: time.Millisecond}}
 		for _, name := range models {
 			faults := []string{""} // every dialect plainly, and every fault on some
 			if name == "sim/native" || name == "sim/hermes_json" || name == "sim/qwen3_coder_xml" {
@@ -97,7 +97,7 @@ func TestIntoOnEveryDialectAndFault(t *testing.T) {
 				for _, tools := range [][]llm.ToolDef{nil, {def("search", "query")}} {
 					cells++
 					before := model.asked.Load()
-					req := &llm.Request{Messages: []llm.Message{llm.User("Who is Ada?")}, Tools: tools, Budget: llm.NewRetryBudget(2), MaxTokens: 1000}
+					req := &llm.Request{Messages: []llm.Message{llm.User("Who is Ada?")}, Tools: tools, RetryBudget: llm.NewRetryBudget(2), MaxTokens: 1000}
 					v, err := refine.Into[contact](t.Context(), m, req, 3)
 					asked := model.asked.Load() - before
 					questions += asked

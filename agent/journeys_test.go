@@ -209,7 +209,7 @@ func (s *stage) cast() {
 	a := &s.agent
 	a.Model, a.ID = s.open(s.form, s.set.Fault)
 	a.System, a.Store = set.System, s.store
-	a.MaxTurns, a.NoLastTurn, a.Budget, a.Context, a.Offer.Tools = set.MaxTurns, set.NoLastTurn, set.Budget, set.Context, set.Offer
+	a.MaxTurns, a.NoLastTurn, a.RetryBudget, a.Context, a.Offer.Tools = set.MaxTurns, set.NoLastTurn, set.Budget, set.Context, set.Offer
 	a.NewRun = func() string { return "journey" }
 	a.Request.MaxTokens = 1000
 	var own []tool.Tool

@@ -61,12 +61,12 @@ func TestOneBudget(t *testing.T) {
 		{"two at once count once", []any{[]llm.Part{bad, bad}, bad, "fine"}, 3, true},
 	} {
 		m := says(c.says...)
-		l := run(t, &agent.Agent{Model: m, Tools: runner(counted("step", &n, 0)), Budget: 2}, "go")
+		l := run(t, &agent.Agent{Model: m, Tools: runner(counted("step", &n, 0)), RetryBudget: 2}, "go")
 		if len(m.asked) != c.asked || c.ok != (l.err == nil) {
 			t.Errorf("%s: asked %d times, error %v", c.name, len(m.asked), l.err)
 		}
 		for _, req := range m.asked {
-			if req.Budget == nil {
+			if req.RetryBudget == nil {
 				t.Errorf("%s: a question without the budget", c.name)
 			}
 		}
@@ -157,7 +157,7 @@ func TestCheckpointsOfModels(t *testing.T) {
 		fails   bool
 		sealed  bool
 	}{
-		{[]agent.Choice{{Action: agent.TryAgain, By: "ada"}}, []any{failed(llm.Auth, ""), "fine"}, "fine", false, true},
+		{[]agent.Choice{{Action: agent.Retry, By: "ada"}}, []any{failed(llm.Auth, ""), "fine"}, "fine", false, true},
 		{[]agent.Choice{{Action: agent.Manual, Text: "try harder", By: "ada"}}, []any{failed(llm.Server, ""), "fine"}, "fine", false, true},
 		{[]agent.Choice{{Action: agent.Abort, By: "ada"}}, []any{failed(llm.Server, ""), "fine"}, "", true, true},
 		{[]agent.Choice{{Action: agent.Skip, By: "ada"}}, []any{failed(llm.Server, ""), "fine"}, "", true, false}, // not on offer
@@ -215,7 +215,7 @@ func TestContextIsOutgrown(t *testing.T) {
 	store := new(journal.Memory)
 	too := failed(llm.TooLong, "")
 	m := says(call("1", "read", `{"n":1}`), call("2", "read", `{"n":2}`), call("3", "read", `{"n":3}`), too, too, "fine")
-	l := run(t, &agent.Agent{Model: m, Tools: runner(tl), Store: store, Budget: -1}, "go")
+	l := run(t, &agent.Agent{Model: m, Tools: runner(tl), Store: store, RetryBudget: -1}, "go")
 	if l.err != nil || len(of[agent.Shortened](l)) != 2 {
 		t.Fatalf("shortened %v, error %v", of[agent.Shortened](l), l.err)
 	}

@@ -63,9 +63,9 @@ func TestModelAgnosticCalling(t *testing.T) {
 				t.Error("a complete call and one that is not are told apart by their type")
 			}
 		}},
-		{"test_no_optimization_large_context", printedSelects(tool.SelectionBudget{Cost: 128000 / 5}, "", 50, 51)},
-		{"test_reduces_tools_small_context", printedSelects(tool.SelectionBudget{Cost: 4096 / 5}, "", 1, 49)},
-		{"test_prioritizes_by_task_hint", printedSelects(tool.SelectionBudget{Cost: 4096 / 5}, "write a python file", 1, 49)},
+		{"test_no_optimization_large_context", printedSelects(tool.Selection{Cost: 128000 / 5}, "", 50, 51)},
+		{"test_reduces_tools_small_context", printedSelects(tool.Selection{Cost: 4096 / 5}, "", 1, 49)},
+		{"test_prioritizes_by_task_hint", printedSelects(tool.Selection{Cost: 4096 / 5}, "write a python file", 1, 49)},
 		{"test_truncates_descriptions_tiny_context", printedCompact},
 		{"test_compact_for_small_context", printedPrompt(emulate.PromptOptions{Context: 4096}, func(e emulate.ToolPrompt) bool { return e.Template == "compact" && len(e.System) < 700 })},
 		{"test_parallel_prompt", printedPrompt(emulate.PromptOptions{Context: 32000, Parallel: true}, func(e emulate.ToolPrompt) bool { return e.Template == "parallel" })},
@@ -212,7 +212,7 @@ func printedStream(pieces []string, want string) func(*testing.T) {
 }
 
 // printedSelects chooses among fifty long tools and one that fits the task.
-func printedSelects(b tool.SelectionBudget, task string, least, most int) func(*testing.T) {
+func printedSelects(b tool.Selection, task string, least, most int) func(*testing.T) {
 	return func(t *testing.T) {
 		var defs []llm.ToolDef
 		for i := range 50 {

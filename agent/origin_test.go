@@ -259,7 +259,7 @@ func TestEchoesOfFoundTools(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.Tools = a.Tools.With(set)
-		a.Offer = tool.SelectionBudget{Tools: 1, Pinned: []string{"delete_file"}}
+		a.Offer = tool.Selection{Tools: 1, Pinned: []string{"delete_file"}}
 		echoesNothing(t, a, &deleted, place)
 	}
 }

@@ -248,7 +248,7 @@ func TestAnotherAttemptIsGranted(t *testing.T) {
 	store := new(journal.Memory)
 	a := &agent.Agent{Model: says(call("1", "open", `{}`), "fine"), Tools: runner(open), Store: store,
 		Checkpoint: func(context.Context, agent.Checkpoint) (agent.Choice, error) {
-			return agent.Choice{Action: agent.TryAgain, By: "ada"}, nil
+			return agent.Choice{Action: agent.Retry, By: "ada"}, nil
 		}}
 	l := run(t, a, "go")
 	if l.err != nil {

@@ -21,7 +21,7 @@ func TestPanicsOfHooks(t *testing.T) {
 	n := 0
 	for name, hook := range map[string]func(*agent.Agent){
 		"before turn 2": func(a *agent.Agent) {
-			a.BeforeTurn = func(_ context.Context, p *agent.TurnPlan) error {
+			a.BeforeTurn = func(_ context.Context, p *agent.TurnStart) error {
 				if p.Turn == 2 {
 					panic("no plan")
 				}
@@ -112,10 +112,10 @@ func TestPanicsOfPlainHooks(t *testing.T) {
 			a.Cost = func(string, llm.Usage) (catalog.Money, bool) { panic("no plan") }
 		}, false},
 		"Offer.CostOf": {func(a *agent.Agent) {
-			a.Offer = tool.SelectionBudget{Cost: 1, CostOf: func(llm.ToolDef) int { panic("no plan") }}
+			a.Offer = tool.Selection{Cost: 1, CostOf: func(llm.ToolDef) int { panic("no plan") }}
 		}, false},
 		"Offer.GroupOf": {func(a *agent.Agent) {
-			a.Offer = tool.SelectionBudget{Tools: 1, GroupOf: func(llm.ToolDef) string { panic("no plan") }}
+			a.Offer = tool.Selection{Tools: 1, GroupOf: func(llm.ToolDef) string { panic("no plan") }}
 			a.Tools = runner(counted("look", &n, 0), counted("see", &n, 0))
 		}, false},
 	} {

@@ -40,7 +40,7 @@ func TestBeforeTurn(t *testing.T) {
 	warm := 0.5
 	a := agent.Agent{Model: usual, ID: "usual", System: "Be brief.", Store: store, Observer: w, NewRun: func() string { return "r" },
 		Tools: runner(counted("dig", &n, 0), counted("fill", &n, 0)),
-		BeforeTurn: func(_ context.Context, p *agent.TurnPlan) error {
+		BeforeTurn: func(_ context.Context, p *agent.TurnStart) error {
 			if p.Turn != 2 {
 				return nil
 			}
@@ -106,22 +106,22 @@ func TestBeforeTurn(t *testing.T) {
 // resumed.
 func TestPlanRefused(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*agent.TurnPlan) error
+		change func(*agent.TurnStart) error
 		says   string
 	}{
-		"a tool that is not there": {func(p *agent.TurnPlan) error { p.Tools = append(p.Tools, def("fly")); return nil }, "a plan offers fly, which nothing runs"},
-		"no message":               {func(p *agent.TurnPlan) error { p.Messages = nil; return nil }, "a plan needs a message"},
-		"system in two places":     {func(p *agent.TurnPlan) error { p.Request.System = "x"; return nil }, "must be empty"},
-		"a choice of nothing": {func(p *agent.TurnPlan) error {
+		"a tool that is not there": {func(p *agent.TurnStart) error { p.Tools = append(p.Tools, def("fly")); return nil }, "a plan offers fly, which nothing runs"},
+		"no message":               {func(p *agent.TurnStart) error { p.Messages = nil; return nil }, "a plan needs a message"},
+		"system in two places":     {func(p *agent.TurnStart) error { p.Request.System = "x"; return nil }, "must be empty"},
+		"a choice of nothing": {func(p *agent.TurnStart) error {
 			p.Tools, p.Request.Choice = nil, llm.ToolChoice{Mode: llm.MustCall}
 			return nil
 		}, "a call is demanded, and there are no tools"},
-		"an error": {func(*agent.TurnPlan) error { return errors.New("not today") }, "before turn 1: not today"},
+		"an error": {func(*agent.TurnStart) error { return errors.New("not today") }, "before turn 1: not today"},
 	} {
 		n := 0
 		store := new(journal.Memory)
 		a := agent.Agent{Model: says("Hi."), Store: store, Tools: runner(counted("dig", &n, 0)), NewRun: func() string { return "r" },
-			BeforeTurn: func(_ context.Context, p *agent.TurnPlan) error { return c.change(p) }}
+			BeforeTurn: func(_ context.Context, p *agent.TurnStart) error { return c.change(p) }}
 		l := run(t, &a, "go")
 		if l.err == nil || !strings.Contains(l.err.Error(), c.says) || !l.done.Open {
 			t.Errorf("%s: %v, open %v", name, l.err, l.done.Open)
@@ -143,7 +143,7 @@ func TestUnofferedIsNotRun(t *testing.T) {
 	store := new(journal.Memory)
 	a := agent.Agent{Model: says([]llm.Part{call("1", "dig", `{}`), call("2", "fill", `{}`)}, "The end."), Store: store, NewRun: func() string { return "r" },
 		Tools: runner(counted("dig", &dug, 0), counted("fill", &filled, 0)),
-		BeforeTurn: func(_ context.Context, p *agent.TurnPlan) error {
+		BeforeTurn: func(_ context.Context, p *agent.TurnStart) error {
 			p.Tools = p.Tools[1:]
 			return nil
 		}}
@@ -202,7 +202,7 @@ func TestHooksAcrossProcesses(t *testing.T) {
 		store := new(journal.Memory)
 		m := byTurn{says(call("1", "dig", `{"n":1}`), call("2", "dig", `{"n":2}`), call("3", "dig", `{"n":3}`), "The end.").lines}
 		a := agent.Agent{Model: m, Store: store, Tools: runner(counted("dig", &n, 0), counted("fill", &n, 0)), NewRun: func() string { return "r" },
-			BeforeTurn: func(_ context.Context, p *agent.TurnPlan) error {
+			BeforeTurn: func(_ context.Context, p *agent.TurnStart) error {
 				p.System = fmt.Sprint("turn ", p.Turn)
 				p.Messages = append(p.Messages, llm.User("And?"))
 				p.Tools = p.Tools[:1]
@@ -237,7 +237,7 @@ func ExampleAgent_dynamicTools() {
 	a := agent.Agent{
 		Model: says(call("1", "login", `{}`), call("2", "transfer", `{}`), "Done."),
 		Tools: &invoke.Runner{Tools: tool.MustSet(login, transfer)},
-		BeforeTurn: func(_ context.Context, p *agent.TurnPlan) error {
+		BeforeTurn: func(_ context.Context, p *agent.TurnStart) error {
 			loggedIn := slices.ContainsFunc(p.Messages, func(m llm.Message) bool { return m.Role == llm.RoleTool })
 			p.Tools = slices.DeleteFunc(p.Tools, func(d llm.ToolDef) bool { return (d.Name == "transfer") != loggedIn })
 			fmt.Println("turn", p.Turn, "offers", p.Tools[0].Name)
@@ -259,7 +259,7 @@ func ExampleAgent_promptCaching() {
 	mark := llm.Extra{"messages": {"cache_control": json.RawMessage(`{"type":"ephemeral"}`)}}
 	a := agent.Agent{
 		Model: says("Hello!"), System: "You are a long prompt.",
-		BeforeTurn: func(_ context.Context, p *agent.TurnPlan) error {
+		BeforeTurn: func(_ context.Context, p *agent.TurnStart) error {
 			last := p.Messages[len(p.Messages)-1].Parts
 			if text, ok := last[len(last)-1].(llm.Text); ok {
 				text.Extra = mark
@@ -307,7 +307,7 @@ func TestATurnBringsTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &agent.Agent{Model: script, Store: new(journal.Memory), Tools: &invoke.Runner{Tools: tool.MustSet(said("old", "of the agent"), said("stays", "still here"))},
-		BeforeTurn: func(_ context.Context, p *agent.TurnPlan) error {
+		BeforeTurn: func(_ context.Context, p *agent.TurnStart) error {
 			if p.Turn > 1 {
 				p.Set = tool.MustSet(said("old", "of the turn"), said("new", "brought along"))
 				if !slices.ContainsFunc(p.Tools, func(d llm.ToolDef) bool { return d.Name == "new" }) {

@@ -51,7 +51,7 @@ func anyAgent(r *rand.Rand, ran *int) (*agent.Agent, *actor) {
 		*ran++
 		return "", errors.New([]string{"permission denied", "it exploded", "no such file"}[r.IntN(3)])
 	})
-	a := &agent.Agent{Model: m, ID: "m", Store: new(journal.Memory), MaxTurns: 1 + r.IntN(6), Budget: r.IntN(5) - 1, NoLastTurn: r.IntN(4) == 0,
+	a := &agent.Agent{Model: m, ID: "m", Store: new(journal.Memory), MaxTurns: 1 + r.IntN(6), RetryBudget: r.IntN(5) - 1, NoLastTurn: r.IntN(4) == 0,
 		Tools: &invoke.Runner{Tools: tool.MustSet(counted("read", ran, 0), counted("write", ran, 0), fail), Breaker: invoke.Breaker{Off: true}}}
 	if r.IntN(3) == 0 {
 		a.Ladder = &agent.Ladder{Stronger: m, StrongerID: "strong"}

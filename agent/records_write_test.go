@@ -147,7 +147,7 @@ func sceneCheckpoints(finish bool) func(*testing.T, journal.Store, string) {
 			}
 			return "it is open", nil
 		})
-		choices := []agent.Choice{{Action: agent.TryAgain, By: "ada"}, {Action: agent.TryAgain, By: "ada"}, {Action: agent.Manual, Text: "it is open now", By: "ada"}}
+		choices := []agent.Choice{{Action: agent.Retry, By: "ada"}, {Action: agent.Retry, By: "ada"}, {Action: agent.Manual, Text: "it is open now", By: "ada"}}
 		a := recordedAgent(&dying{store, 17}, run, byTurn{says(call("1", "open", `{"door":1}`), call("2", "open", `{"door":2}`), "Both are open.").lines})
 		a.Tools = &invoke.Runner{Tools: tool.MustSet(open), Now: a.Now}
 		a.Checkpoint = func(context.Context, agent.Checkpoint) (agent.Choice, error) {

@@ -110,7 +110,7 @@ func TestExecutorModeEndsByItself(t *testing.T) {
 // modes are the two ways to have tools.
 func modes(m llm.Model, names ...string) map[string]*agent.Agent {
 	var n int
-	caller, own := &agent.Agent{Model: m, Budget: -1}, &agent.Agent{Model: m, Budget: -1}
+	caller, own := &agent.Agent{Model: m, RetryBudget: -1}, &agent.Agent{Model: m, RetryBudget: -1}
 	var tools []tool.Tool
 	for _, name := range names {
 		caller.Caller = append(caller.Caller, llm.ToolDef{Name: name, Schema: json.RawMessage(`{"type":"object"}`)})
@@ -226,7 +226,7 @@ func TestToolModeNeedsToolsAndLeave(t *testing.T) {
 		"choice none":   {agent.Agent{Caller: []llm.ToolDef{def("a")}, Request: none}, 0},
 		"no tools":      {agent.Agent{}, 0},
 		"JSON mode":     {agent.Agent{Request: llm.Request{Output: &llm.OutputFormat{}}}, 0},
-		"other tools":   {agent.Agent{Caller: []llm.ToolDef{def("b")}, Budget: -1}, 0},
+		"other tools":   {agent.Agent{Caller: []llm.ToolDef{def("b")}, RetryBudget: -1}, 0},
 		"a hosted tool": {agent.Agent{Hosted: []agent.ProviderTool{{Name: "a"}}, HostedSupport: func(string, llm.ToolDef) error { return nil }}, 0},
 	} {
 		c.agent.Model = says(env)

@@ -67,7 +67,7 @@ func TestOneBudgetForAllThatAsksAgain(t *testing.T) {
 	} {
 		for _, wrapped := range []bool{false, true} {
 			m := says(c.says)
-			a := &agent.Agent{Model: m, Budget: 2, Request: llm.Request{Output: c.out}}
+			a := &agent.Agent{Model: m, RetryBudget: 2, Request: llm.Request{Output: c.out}}
 			if wrapped {
 				a.Model = refine.Retry(refine.Whole(refine.Retry(m, 5)), 5)
 			}

@@ -110,7 +110,7 @@ func (v *live) at(at callSite) *invoke.Session {
 	v.session.Turn, v.session.Model = at.turn, at.model
 	v.session.Also(at.extra)
 	if at.repeat != "" {
-		v.session.Again(at.repeat, at.repeats, at.by)
+		v.session.Repeat(at.repeat, at.repeats, at.by)
 	}
 	return v.session
 }

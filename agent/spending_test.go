@@ -87,7 +87,7 @@ func TestMoneyUnknown(t *testing.T) {
 	}{
 		"a model without a price": {agent.Agent{Model: asked, ID: "lab/new"}, "the price of lab/new is not known"},
 		"a stronger one":          {agent.Agent{Model: asked, ID: "m", Cost: cents("m"), Ladder: &agent.Ladder{Stronger: asked, StrongerID: "big"}}, "the price of big is not known"},
-		"the one of a turn": {agent.Agent{Model: asked, ID: "m", Cost: cents("m"), BeforeTurn: func(_ context.Context, p *agent.TurnPlan) error {
+		"the one of a turn": {agent.Agent{Model: asked, ID: "m", Cost: cents("m"), BeforeTurn: func(_ context.Context, p *agent.TurnStart) error {
 			p.Model, p.ID = asked, "other"
 			return nil
 		}}, "the price of other is not known"},

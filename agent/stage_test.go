@@ -67,7 +67,7 @@ func (s *stage) open(f form, fault string) (llm.Model, string) {
 	}
 	id := fmt.Sprintf(vendor, server.URL) + "#" + name
 	info := catalog.Default().Lookup(id)
-	c := &provider.Client{HTTP: server.Client(), Whole: f.whole, Retry: provider.Retry{Attempts: 3, Base: time.Millisecond}}
+	c := &provider.Client{HTTP: server.Client(), Whole: f.whole, Retry: provider.RetryPolicy{Attempts: 3, Initial: time.Millisecond}}
 	if f.kind == "native" {
 		info.NativeTools, info.ToolChoiceRequired, info.ParallelTools = yes, yes, yes
 		info.Promotion = string(llm.PromoteAll) // its answers write calls in every form

@@ -240,12 +240,12 @@ func (b *callBatch) faulty(ctx context.Context, o invoke.Outcome) error {
 		b.raiseStep(o)
 		return nil
 	}
-	point := Checkpoint{Cause: ModelFailed, Call: o.Call, Error: o.Error, Attempt: o.Attempt, Options: []Action{TryAgain, Manual, Abort}}
+	point := Checkpoint{Cause: ModelFailed, Call: o.Call, Error: o.Error, Attempt: o.Attempt, Options: []Action{Retry, Manual, Abort}}
 	choice, err := b.checkpoint(ctx, point, nil)
 	switch {
 	case err != nil:
 		return err
-	case choice.Action == TryAgain, choice.Action == Skip:
+	case choice.Action == Retry, choice.Action == Skip:
 		b.renew()
 		return nil
 	case choice.Action == Manual:
@@ -272,10 +272,10 @@ func hopeless(o invoke.Outcome) bool {
 func (b *callBatch) toolFailed(ctx context.Context, o invoke.Outcome) error {
 	for {
 		var again *invoke.Outcome
-		point := Checkpoint{Cause: ToolFailed, Call: o.Call, Error: o.Error, Attempt: o.Attempt, Options: []Action{TryAgain, Skip, Manual, Abort}}
+		point := Checkpoint{Cause: ToolFailed, Call: o.Call, Error: o.Error, Attempt: o.Attempt, Options: []Action{Retry, Skip, Manual, Abort}}
 		_, err := b.checkpoint(ctx, point, func(c Choice) (result *llm.Result, err error) {
 			switch c.Action {
-			case TryAgain:
+			case Retry:
 				again, err = b.rerun(ctx, o.Call, c.By)
 				if again != nil {
 					result = &again.Result

@@ -59,8 +59,8 @@ func TestFoundTools(t *testing.T) {
 			store := new(journal.Memory)
 			model := &reader{Model: says(search, call("2", "weather", `{}`), "Sunny.")}
 			fails := errors.New("stop here")
-			a := agent.Agent{Model: model, ID: "m", Store: store, NewRun: func() string { return "r" }, Tools: manyTools(&n), Offer: tool.SelectionBudget{Tools: 3},
-				BeforeTurn: func(_ context.Context, p *agent.TurnPlan) error {
+			a := agent.Agent{Model: model, ID: "m", Store: store, NewRun: func() string { return "r" }, Tools: manyTools(&n), Offer: tool.Selection{Tools: 3},
+				BeforeTurn: func(_ context.Context, p *agent.TurnStart) error {
 					if p.Turn == 2 && stop {
 						stop = false
 						return fails
@@ -100,7 +100,7 @@ func TestFoundNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	model := &reader{Model: says(call("1", tool.FinderName, `{}`), "Done.")}
-	a := agent.Agent{Model: model, Tools: all.With(set), Offer: tool.SelectionBudget{Tools: 3, Pinned: []string{tool.FinderName}}}
+	a := agent.Agent{Model: model, Tools: all.With(set), Offer: tool.Selection{Tools: 3, Pinned: []string{tool.FinderName}}}
 	if l := run(t, &a, "find tools"); l.err != nil || n != 1 || len(model.asked[1].Tools) != 3 {
 		t.Error(l.err, n, offered(model.asked[1]))
 	}
@@ -110,7 +110,7 @@ func TestFoundNothing(t *testing.T) {
 func TestDemandedTool(t *testing.T) {
 	n := 0
 	model := &reader{Model: says(call("1", "weather", `{}`), "Sunny.")}
-	a := agent.Agent{Model: model, Tools: manyTools(&n), Offer: tool.SelectionBudget{Tools: 3}}
+	a := agent.Agent{Model: model, Tools: manyTools(&n), Offer: tool.Selection{Tools: 3}}
 	a.Request.Choice = llm.ToolChoice{Mode: llm.MustCall, Name: "weather"}
 	if l := run(t, &a, "pay the invoice for the parcel and the ticket"); l.err != nil || n != 1 {
 		t.Error(l.err, n, offered(model.asked[0]))
@@ -123,7 +123,7 @@ func TestCallOfALeftOutTool(t *testing.T) {
 	n := 0
 	model := &reader{Model: says(call("1", "weather", `{}`), call("2", tool.FinderName, `{"query":"create change delete one"}`),
 		call("3", tool.FinderName, `{"query":"create change delete one"}`), "Done.")}
-	a := agent.Agent{Model: model, Tools: manyTools(&n), Offer: tool.SelectionBudget{Tools: 1}}
+	a := agent.Agent{Model: model, Tools: manyTools(&n), Offer: tool.Selection{Tools: 1}}
 	l := run(t, &a, "pay the invoice")
 	if l.err != nil || n != 0 || !strings.Contains(conversation(l.done.Messages), "call find_tools first") {
 		t.Fatal(l.err, n, conversation(l.done.Messages))
@@ -149,7 +149,7 @@ func TestShortResults(t *testing.T) {
 	})
 	many.Effects = tool.ReadOnly
 	n := 0
-	for name, offer := range map[string]tool.SelectionBudget{"all tools": {}, "little room": {Tools: 2, Pinned: []string{"stock"}}} {
+	for name, offer := range map[string]tool.Selection{"all tools": {}, "little room": {Tools: 2, Pinned: []string{"stock"}}} {
 		t.Run(name, func(t *testing.T) {
 			set, err := tool.Join(manyTools(&n).Tools, tool.MustSet(many))
 			if err != nil {
@@ -203,7 +203,7 @@ func TestVendorSearch(t *testing.T) {
 			if !has {
 				model.Model = says("No tool for that.")
 			}
-			a := agent.Agent{Model: model, ID: "m", Store: store, NewRun: func() string { return "r" }, Tools: manyTools(&n), Offer: tool.SelectionBudget{Tools: 3},
+			a := agent.Agent{Model: model, ID: "m", Store: store, NewRun: func() string { return "r" }, Tools: manyTools(&n), Offer: tool.Selection{Tools: 3},
 				HostedSupport: func(_ string, def llm.ToolDef) error {
 					if has && def.Name == llm.ToolSearch {
 						return nil
@@ -284,7 +284,7 @@ func TestVendorSearchOverHTTP(t *testing.T) {
 				}
 				n := 0
 				store := new(journal.Memory)
-				a := &agent.Agent{Model: model, ID: id, Store: store, Tools: manyTools(&n), Offer: tool.SelectionBudget{Tools: 3}, Request: llm.Request{MaxTokens: 1000},
+				a := &agent.Agent{Model: model, ID: id, Store: store, Tools: manyTools(&n), Offer: tool.Selection{Tools: 3}, Request: llm.Request{MaxTokens: 1000},
 					HostedSupport: func(_ string, def llm.ToolDef) error { return model.(*provider.Model).RunsHosted(def) }}
 				first := run(t, a, "pay the invoice for the parcel and the ticket")
 				if first.err != nil || first.done.Text != "Sunny." || n != 1 {
@@ -332,8 +332,8 @@ func TestToolsThatComeLaterFitTheOffer(t *testing.T) {
 	tools[33].Description = "Measures the tide in a harbour."
 	late := tool.MustSet(tools...)
 	m := says(call("1", "dig", `{}`), call("2", "late_33", `{}`), "The end.")
-	a := agent.Agent{Model: m, Tools: runner(counted("dig", &n, 0), counted("fill", &n, 0)), Offer: tool.SelectionBudget{Tools: 6},
-		BeforeTurn: func(_ context.Context, p *agent.TurnPlan) error {
+	a := agent.Agent{Model: m, Tools: runner(counted("dig", &n, 0), counted("fill", &n, 0)), Offer: tool.Selection{Tools: 6},
+		BeforeTurn: func(_ context.Context, p *agent.TurnStart) error {
 			if p.Turn > 1 {
 				p.Set, p.Tools = late, append(p.Tools, late.Defs()...)
 			}

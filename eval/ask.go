@@ -153,12 +153,12 @@ func (w *work) converse(ctx context.Context, j job) (Trial, error) {
 func (w *work) agent(j job, set *tool.Set, run string) *agent.Agent {
 	c := j.c
 	a := &agent.Agent{
-		Model: j.opened, ID: j.model, System: c.System, Request: w.request(c), Store: w.Store, Parent: w.run, Budget: w.Loop,
+		Model: j.opened, ID: j.model, System: c.System, Request: w.request(c), Store: w.Store, Parent: w.run, RetryBudget: w.Loop,
 		Tools:    &invoke.Runner{Tools: set, Policy: invoke.AllowAll, Attempts: 1},
 		MaxTurns: cmp.Or(c.Turns, 10), NewRun: func() string { return run },
 	}
 	if w.Loop == 0 {
-		a.Budget = -1
+		a.RetryBudget = -1
 	}
 	if !c.IsConversation() { // only the first call that can run counts
 		a.AfterTurn = func(_ context.Context, end agent.TurnEnd) (string, error) {

@@ -19,7 +19,7 @@ func profile(t *testing.T, model string) *eval.Profile {
 	t.Helper()
 	server := httptest.NewServer(&sim.Server{})
 	defer server.Close()
-	client := &provider.Client{Route: provider.Native, Retry: provider.Retry{Attempts: 1}}
+	client := &provider.Client{Route: provider.Native, Retry: provider.RetryPolicy{Attempts: 1}}
 	r := &eval.Evaluator{
 		Store: new(journal.Memory), Models: []string{model}, Work: t.TempDir(), Parallel: 70,
 		Open: func(id string) (llm.Model, error) { return client.Open(server.URL + "/v1#" + id) },

@@ -16,9 +16,9 @@ import (
 // TestSwapsBetweenApprovalAndCall checks that an approved call whose tool would do something else does not run when the
 // client repeats it. It waits again, with what would run and what changed, and runs after that is approved.
 func TestSwapsBetweenApprovalAndCall(t *testing.T) {
-	plan := func(p tool.Plan) func(*tool.Tool) {
+	plan := func(p tool.Preview) func(*tool.Tool) {
 		return func(t *tool.Tool) {
-			t.Plan = func(context.Context, json.RawMessage) (tool.Plan, error) { return p, nil }
+			t.Preview = func(context.Context, json.RawMessage) (tool.Preview, error) { return p, nil }
 		}
 	}
 	for _, c := range []struct {
@@ -26,10 +26,10 @@ func TestSwapsBetweenApprovalAndCall(t *testing.T) {
 		before, after func(*tool.Tool)
 		runs, changed string
 	}{
-		{"another command", plan(tool.Plan{Command: []string{"say", "x"}}), plan(tool.Plan{Command: []string{"rm", "-r", "x"}}), "rm -r x", "the command is another one"},
-		{"another input", plan(tool.Plan{Command: []string{"sh"}, Input: "ls"}), plan(tool.Plan{Command: []string{"sh"}, Input: "rm x"}), "sh", "the command is another one"},
-		{"another address", plan(tool.Plan{Request: "POST https://shop.test/a"}), plan(tool.Plan{Request: "POST https://evil.test/a"}), "POST https://evil.test/a", "the address is another one"},
-		{"another file", plan(tool.Plan{Files: []tool.FileChange{{Path: "docs/a"}}}), plan(tool.Plan{Files: []tool.FileChange{{Path: "prod/a"}}}), "change prod/a", "the path leads to another file"},
+		{"another command", plan(tool.Preview{Command: []string{"say", "x"}}), plan(tool.Preview{Command: []string{"rm", "-r", "x"}}), "rm -r x", "the command is another one"},
+		{"another input", plan(tool.Preview{Command: []string{"sh"}, Input: "ls"}), plan(tool.Preview{Command: []string{"sh"}, Input: "rm x"}), "sh", "the command is another one"},
+		{"another address", plan(tool.Preview{Request: "POST https://shop.test/a"}), plan(tool.Preview{Request: "POST https://evil.test/a"}), "POST https://evil.test/a", "the address is another one"},
+		{"another file", plan(tool.Preview{Files: []tool.FileChange{{Path: "docs/a"}}}), plan(tool.Preview{Files: []tool.FileChange{{Path: "prod/a"}}}), "change prod/a", "the path leads to another file"},
 		{"other tools of its server", func(t *tool.Tool) { t.Source, t.SourceHash = "shop", "sha256:1" }, func(t *tool.Tool) { t.Source, t.SourceHash = "shop", "sha256:2" }, "", "the server shop offers other tools"},
 		{"fewer promises", func(t *tool.Tool) { t.Effects = tool.Idempotent }, func(t *tool.Tool) { t.Effects = 0 }, "", "the tool promises other effects"},
 	} {

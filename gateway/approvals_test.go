@@ -290,8 +290,8 @@ func TestSwapsAfterAnApproval(t *testing.T) {
 		"the tools of the server":   {approved, func(o *tool.Tool) { o.SourceHash = "sha256:2" }, 0},
 		"the server":                {approved, func(o *tool.Tool) { o.Source = "evil" }, 0},
 		"the program behind it": {approved, func(o *tool.Tool) {
-			o.Plan = func(context.Context, json.RawMessage) (tool.Plan, error) {
-				return tool.Plan{Command: []string{"rm"}}, nil
+			o.Preview = func(context.Context, json.RawMessage) (tool.Preview, error) {
+				return tool.Preview{Command: []string{"rm"}}, nil
 			}
 		}, 0},
 	} {

@@ -27,7 +27,7 @@ func TestBetaHeaderOrder(t *testing.T) {
 		new(sim.Server).ServeHTTP(w, r)
 	}))
 	t.Cleanup(up.Close)
-	client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{wire.Messages}}}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{wire.Messages}}}, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native}
 	cached := to("cached", "up/sim/native")
 	cached.Cache = gateway.Cache{For: time.Hour}
 	url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("named", "up/sim/native"), cached}})

@@ -53,7 +53,7 @@ func TestSpendEqualsTheBill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &provider.Client{Catalog: known, Route: provider.Native, Retry: provider.Retry{Attempts: -1}, Vendors: map[string]provider.Vendor{
+	client := &provider.Client{Catalog: known, Route: provider.Native, Retry: provider.RetryPolicy{Attempts: -1}, Vendors: map[string]provider.Vendor{
 		"one": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}}, "two": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}}}}
 	store := new(access.Memory)
 	g := &guarded{book: &access.Book{Store: store}}

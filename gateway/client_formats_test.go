@@ -195,7 +195,7 @@ func (s *station) n() int {
 
 // opens opens models of the stations by "NAME-FORMAT/MODEL". Names that begin with "text-" open models that must be
 // taught their tools.
-func opens(retry provider.Retry, transport *http.Client, stations ...*station) func(string, gateway.Way) (llm.Model, error) {
+func opens(retry provider.RetryPolicy, transport *http.Client, stations ...*station) func(string, gateway.Way) (llm.Model, error) {
 	vendors := map[string]provider.Vendor{}
 	for _, s := range stations {
 		for format, root := range roots {

@@ -35,7 +35,7 @@ func TestRefusedRequestOfGoneClientIsFree(t *testing.T) {
 		}))
 		defer up.Close()
 		wait := map[bool]time.Duration{false: time.Minute, true: time.Millisecond}[again]
-		client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}}}, Retry: provider.Retry{Attempts: 2, Base: wait, Cap: wait}, Route: provider.Native}
+		client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}}}, Retry: provider.RetryPolicy{Attempts: 2, Initial: wait, Max: wait}, Route: provider.Native}
 		for _, path := range []string{"/v1/chat/completions", "/v1/messages"} {
 			for _, stream := range []bool{false, true} {
 				g := &guarded{book: &access.Book{Store: new(access.Memory)}}

@@ -48,7 +48,7 @@ func pairOf(t *testing.T, first *httptest.Server, timing gateway.Timing) upstrea
 		chatAnswer(w, r, "from the second")
 	}))
 	t.Cleanup(second.Close)
-	client := &provider.Client{Route: provider.Native, Retry: provider.Retry{Attempts: 1}, Vendors: map[string]provider.Vendor{
+	client := &provider.Client{Route: provider.Native, Retry: provider.RetryPolicy{Attempts: 1}, Vendors: map[string]provider.Vendor{
 		"first": {BaseURL: first.URL + "/v1", Wires: []string{wire.Chat}}, "second": {BaseURL: second.URL + "/v1", Wires: []string{wire.Chat}}}}
 	route := gateway.ModelRoute{Model: "pair", Timing: timing, Upstreams: []gateway.Upstream{{Model: "first/m"}, {Model: "second/m", Priority: 1}}}
 	falls := gateway.ModelRoute{Model: "falls", Upstreams: []gateway.Upstream{{Model: "first/m"}}, Fallback: []string{"rest"}}

@@ -42,7 +42,7 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func moodies(t *testing.T, health time.Duration) (a, b *moody, url string) {
 	t.Helper()
 	a, b = new(moody), new(moody)
-	client := &provider.Client{Vendors: map[string]provider.Vendor{}, Retry: provider.Retry{Attempts: 3, Base: time.Millisecond, Cap: time.Millisecond}, Route: provider.Native}
+	client := &provider.Client{Vendors: map[string]provider.Vendor{}, Retry: provider.RetryPolicy{Attempts: 3, Initial: time.Millisecond, Max: time.Millisecond}, Route: provider.Native}
 	route := gateway.ModelRoute{Model: "two"}
 	for name, m := range map[string]*moody{"upa": a, "upb": b} {
 		server := httptest.NewServer(m)

@@ -37,7 +37,7 @@ func upstreams(t *testing.T) *provider.Client {
 	for format, root := range roots {
 		vendors["up-"+format] = provider.Vendor{BaseURL: server.URL + root, Wires: []string{format}}
 	}
-	return &provider.Client{Vendors: vendors, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	return &provider.Client{Vendors: vendors, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native}
 }
 
 // toolless returns a client whose vendor up-text is a model without native tools that writes calls as taught.

@@ -63,7 +63,7 @@ func TestHedgedRequests(t *testing.T) {
 					chatAnswer(w, r, "Second")
 				}))
 				t.Cleanup(second.Close)
-				client := &provider.Client{Route: provider.Native, Retry: provider.Retry{Attempts: -1}, Vendors: map[string]provider.Vendor{
+				client := &provider.Client{Route: provider.Native, Retry: provider.RetryPolicy{Attempts: -1}, Vendors: map[string]provider.Vendor{
 					"first": {BaseURL: first.URL + "/v1", Wires: []string{wire.Chat}}, "second": {BaseURL: second.URL + "/v1", Wires: []string{wire.Chat}}}}
 				g := &guarded{book: &access.Book{Store: new(access.Memory)}}
 				after := 100 * time.Millisecond

@@ -76,7 +76,7 @@ func stagedSetup(t *testing.T, m llm.Model, upstream string, tools *gateway.Serv
 	s := &stage{Model: m}
 	server := httptest.NewServer(&sim.Server{Model: s})
 	t.Cleanup(server.Close)
-	c := &provider.Client{Vendors: map[string]provider.Vendor{}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	c := &provider.Client{Vendors: map[string]provider.Vendor{}, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native}
 	for format, root := range roots {
 		c.Vendors["up-"+format] = provider.Vendor{BaseURL: server.URL + root, Wires: []string{format}}
 	}
@@ -308,7 +308,7 @@ func TestServedToolsAreNarrowed(t *testing.T) {
 	}
 	tools[33].Name, tools[33].Description = "tide", "Measures how high the water in a harbour is."
 	many := served(tools...)
-	many.Offer = tool.SelectionBudget{Tools: 5}
+	many.Offer = tool.Selection{Tools: 5}
 	url, model := staged(t, script(t, "call find_tools {\"query\":\"height of water in the harbour\"}", "call tide {\"what\":\"x\"}", "text High."), wire.Chat, many)
 	req := question("m")
 	req.Messages[0] = llm.User("Look up records of kind 7.")
@@ -766,7 +766,7 @@ func TestServedKeys(t *testing.T) {
 	model := &stage{Model: script(t, "call look {\"what\":\"one\"}\ncall get_weather {\"city\":\"Paris\"}", "text Done.")}
 	up := httptest.NewServer(&sim.Server{Model: model})
 	t.Cleanup(up.Close)
-	client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}}}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}}}, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native}
 	route := to("m", "up/sim/native")
 	route.Tools = served(reading("look", "found", &n), reading("secret_files", "found", &hidden))
 	g := &guarded{book: &access.Book{Store: new(access.Memory)}}

@@ -237,7 +237,7 @@ func TestDuplicateJSONMembers(t *testing.T) {
 	for format, root := range roots {
 		vendors["up-"+format] = provider.Vendor{BaseURL: up.URL + root, Wires: []string{format}}
 	}
-	client := &provider.Client{Vendors: vendors, Route: provider.Native, Retry: provider.Retry{Attempts: -1}}
+	client := &provider.Client{Vendors: vendors, Route: provider.Native, Retry: provider.RetryPolicy{Attempts: -1}}
 	for format := range roots {
 		other := wire.Chat
 		if format == other {
@@ -386,7 +386,7 @@ func TestReplayedAnswersAreBooked(t *testing.T) {
 	up := httptest.NewServer(new(sim.Server))
 	t.Cleanup(up.Close)
 	upstream := "ollama+" + up.URL + "/api#sim/native"
-	client := &provider.Client{Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	client := &provider.Client{Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native}
 	g.url = serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("chat", upstream)}, Access: g.book, Log: slog.New(slog.NewTextHandler(g, nil))})
 	key := g.key(t, access.Key{})
 	for range 2 {

@@ -35,7 +35,7 @@ func bound(t *testing.T, address string, limits llm.Limits, pass ...string) *bou
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &provider.Client{Catalog: known, Retry: provider.Retry{Attempts: 2, Base: time.Millisecond, Cap: time.Millisecond}, Route: provider.Native, Limits: limits, Vendors: map[string]provider.Vendor{
+	client := &provider.Client{Catalog: known, Retry: provider.RetryPolicy{Attempts: 2, Initial: time.Millisecond, Max: time.Millisecond}, Route: provider.Native, Limits: limits, Vendors: map[string]provider.Vendor{
 		"up": {BaseURL: address + "/v1", Wires: []string{wire.Chat}}, "ant": {BaseURL: address + "/v1", Wires: []string{wire.Messages}}}}
 	route := to("chat", "up/priced")
 	route.Pass = pass

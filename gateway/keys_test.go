@@ -80,7 +80,7 @@ func guard(t *testing.T, upstream http.Handler, reserve ...int) *guarded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &provider.Client{Catalog: known, Vendors: map[string]provider.Vendor{}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	client := &provider.Client{Catalog: known, Vendors: map[string]provider.Vendor{}, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native}
 	var routes []gateway.ModelRoute
 	for format, root := range roots {
 		client.Vendors["up-"+format] = provider.Vendor{BaseURL: up.URL + root, Wires: []string{format}}

@@ -83,7 +83,7 @@ func TestLargeRequestsArePassedWhole(t *testing.T) {
 		seen := new(upstreamSeen)
 		server := httptest.NewServer(seen)
 		t.Cleanup(server.Close)
-		client := &provider.Client{Route: provider.Native, Retry: provider.Retry{Attempts: -1}, Vendors: map[string]provider.Vendor{
+		client := &provider.Client{Route: provider.Native, Retry: provider.RetryPolicy{Attempts: -1}, Vendors: map[string]provider.Vendor{
 			"up": {BaseURL: server.URL + roots[to], Wires: []string{to}, Schemas: rules[to], Apart: true},
 		}}
 		for _, file := range files {

@@ -297,7 +297,7 @@ func answering(t *testing.T, status int, body string) (*provider.Client, *atomic
 	}))
 	t.Cleanup(server.Close)
 	return &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: server.URL + "/v1", Wires: []string{wire.Chat}}}, Route: provider.Native,
-		Retry: provider.Retry{Base: time.Hour, Cap: time.Hour}}, &asked
+		Retry: provider.RetryPolicy{Initial: time.Hour, Max: time.Hour}}, &asked
 }
 
 // TestFallbackWithoutRetry checks that a failing upstream is asked only once if there is another, also if the conversation is

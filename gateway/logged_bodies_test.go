@@ -39,7 +39,7 @@ func logging(t *testing.T, answer string, more func(*gateway.Setup)) *guarded {
 		server.ServeHTTP(w, r)
 	}))
 	t.Cleanup(up.Close)
-	client := &provider.Client{Vendors: map[string]provider.Vendor{}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	client := &provider.Client{Vendors: map[string]provider.Vendor{}, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native}
 	routes := []gateway.ModelRoute{to("plain", "up-chat/sim/native")}
 	for format, root := range roots {
 		client.Vendors["up-"+format] = provider.Vendor{BaseURL: up.URL + root, Wires: []string{format}}

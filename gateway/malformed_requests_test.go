@@ -30,7 +30,7 @@ func TestMalformedCalls(t *testing.T) {
 			_, _ = io.WriteString(w, doc)
 		}))
 		t.Cleanup(up.Close)
-		client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1beta", Wires: []string{wire.Gemini}}}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+		client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1beta", Wires: []string{wire.Gemini}}}, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native}
 		url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/gemini-2.5-pro")}})
 		for _, format := range []string{wire.Chat, wire.Messages, wire.Responses} {
 			for _, stream := range []bool{false, true} {

@@ -30,7 +30,7 @@ func TestEachOverride(t *testing.T) {
 	defer up.Close()
 	vendors := map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}}}
 	open := func(id string, way gateway.Way) (llm.Model, error) {
-		c := &provider.Client{Vendors: vendors, Retry: provider.Retry{Attempts: -1}, Route: way.Tools, Style: way.Style}
+		c := &provider.Client{Vendors: vendors, Retry: provider.RetryPolicy{Attempts: -1}, Route: way.Tools, Style: way.Style}
 		if c.Route == "" {
 			c.Route = provider.Native
 		}

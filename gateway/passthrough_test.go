@@ -197,7 +197,7 @@ func TestBetas(t *testing.T) {
 	v := new(vendor)
 	server := httptest.NewServer(v)
 	defer server.Close()
-	c := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: server.URL + "/v1", Wires: []string{wire.Messages}}}, Route: provider.Native, Retry: provider.Retry{Attempts: -1}}
+	c := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: server.URL + "/v1", Wires: []string{wire.Messages}}}, Route: provider.Native, Retry: provider.RetryPolicy{Attempts: -1}}
 	_, url := live(t, gateway.Setup{Open: opening(c), Routes: []gateway.ModelRoute{to("m", "up/m")}})
 	send(t, "POST", url+"/v1/messages", "application/json", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`,
 		"Anthropic-Beta", "context-management-2025-06-27", "X-Api-Key", "theirs", "Cookie", "a=b")
@@ -313,7 +313,7 @@ func TestOverrides(t *testing.T) {
 	v := new(vendor)
 	server := httptest.NewServer(v)
 	defer server.Close()
-	c := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: server.URL + "/v1", Wires: []string{wire.Chat}}}, Route: provider.Native, Retry: provider.Retry{Attempts: -1}}
+	c := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: server.URL + "/v1", Wires: []string{wire.Chat}}}, Route: provider.Native, Retry: provider.RetryPolicy{Attempts: -1}}
 	r := to("m", "up/m")
 	r.Override = gateway.Override{Thinking: "high", Choice: "required"}
 	url := serve(t, gateway.Setup{Open: opening(c), Routes: []gateway.ModelRoute{r}})

@@ -149,7 +149,7 @@ func bodyOf(t *testing.T, format, stream, whole string) *provider.Client {
 		fmt.Fprint(w, whole)
 	}))
 	t.Cleanup(up.Close)
-	return &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + roots[format], Wires: []string{format}}}, Route: provider.Native, Retry: provider.Retry{Attempts: -1}}
+	return &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + roots[format], Wires: []string{format}}}, Route: provider.Native, Retry: provider.RetryPolicy{Attempts: -1}}
 }
 
 // TestRepeatedAnswerIDs checks that a client continues from the last answer if its upstream gives every answer the same
@@ -218,7 +218,7 @@ func answersOf(t *testing.T, format, model string, say http.HandlerFunc, limits 
 	t.Cleanup(up.Close)
 	client := &provider.Client{
 		Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL, Wires: []string{format}}},
-		Route:   provider.Native, Retry: provider.Retry{Base: time.Millisecond}, Limits: limits,
+		Route:   provider.Native, Retry: provider.RetryPolicy{Initial: time.Millisecond}, Limits: limits,
 	}
 	return serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/"+model)}})
 }

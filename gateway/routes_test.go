@@ -23,7 +23,7 @@ import (
 )
 
 // once sends each request once.
-var once = provider.Retry{Attempts: -1}
+var once = provider.RetryPolicy{Attempts: -1}
 
 // greeting is a request without tools.
 func greeting(model string) *llm.Request {
@@ -246,7 +246,7 @@ func TestOneUpstreamAnswers(t *testing.T) {
 			routes = append(routes, r, f, to("spare-"+c.name+"-"+path, c.via(path, "second")))
 		}
 	}
-	open := opens(provider.Retry{Attempts: 3, Base: time.Hour, Cap: time.Hour}, nil, first, second)
+	open := opens(provider.RetryPolicy{Attempts: 3, Initial: time.Hour, Max: time.Hour}, nil, first, second)
 	kinds := map[string]func(http.ResponseWriter, *http.Request){"cut off": nil}
 	for name, f := range failures {
 		kinds[name] = f
@@ -303,7 +303,7 @@ func TestRateLimitAtOnce(t *testing.T) {
 			routes = append(routes, to(c.name+"-"+path+"-1", one), both)
 		}
 	}
-	url := serve(t, gateway.Setup{Open: opens(provider.Retry{Attempts: 3, Base: time.Hour, Cap: time.Hour}, nil, first, second), Routes: routes})
+	url := serve(t, gateway.Setup{Open: opens(provider.RetryPolicy{Attempts: 3, Initial: time.Hour, Max: time.Hour}, nil, first, second), Routes: routes})
 	for _, c := range clients {
 		for _, path := range paths {
 			for _, stream := range []bool{false, true} {
@@ -370,7 +370,7 @@ func TestLastUpstreamIsAskedAgain(t *testing.T) {
 			routes = append(routes, to(c.name+"-"+path, c.via(path, "only")))
 		}
 	}
-	url := serve(t, gateway.Setup{Open: opens(provider.Retry{Base: time.Millisecond}, nil, only), Routes: routes})
+	url := serve(t, gateway.Setup{Open: opens(provider.RetryPolicy{Initial: time.Millisecond}, nil, only), Routes: routes})
 	for _, c := range clients {
 		for _, path := range paths {
 			for _, stream := range []bool{false, true} {
@@ -483,7 +483,7 @@ func TestLoop(t *testing.T) {
 	var handler http.Handler
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
 	t.Cleanup(server.Close)
-	client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: server.URL + "/v1", Wires: []string{wire.Chat}}}, Route: provider.Native, Retry: provider.Retry{Attempts: -1}}
+	client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: server.URL + "/v1", Wires: []string{wire.Chat}}}, Route: provider.Native, Retry: provider.RetryPolicy{Attempts: -1}}
 	g, err := gateway.New(gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/m")}})
 	if err != nil {
 		t.Fatal(err)

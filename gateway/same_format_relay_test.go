@@ -41,7 +41,7 @@ func written(t *testing.T, format string) (url string, last *[]byte) {
 		w.WriteHeader(http.StatusBadRequest)
 	}))
 	t.Cleanup(up.Close)
-	client := &provider.Client{Route: provider.Native, Retry: provider.Retry{Attempts: -1}, Vendors: map[string]provider.Vendor{
+	client := &provider.Client{Route: provider.Native, Retry: provider.RetryPolicy{Attempts: -1}, Vendors: map[string]provider.Vendor{
 		"up": {BaseURL: up.URL + roots[format], Wires: []string{format}, Apart: true, Hosts: true, Strict: true},
 	}}
 	return serve(t, gateway.Setup{Routes: []gateway.ModelRoute{{Model: "*", Upstreams: []gateway.Upstream{{Model: "up/" + interrupted[format].model}}}}, Open: opening(client)}), last

@@ -318,7 +318,7 @@ func reaskingGateway(t *testing.T, m llm.Model, check gateway.Check) string {
 		vendors["up-"+format] = provider.Vendor{BaseURL: server.URL + root, Wires: []string{format}}
 		routes = append(routes, gateway.ModelRoute{Model: format, Check: check, Upstreams: []gateway.Upstream{{Model: "up-" + format + "/sim/native"}}})
 	}
-	c := &provider.Client{Vendors: vendors, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	c := &provider.Client{Vendors: vendors, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native}
 	return serve(t, gateway.Setup{Open: opening(c), Routes: routes})
 }
 
@@ -475,7 +475,7 @@ var strictAnswers = []struct {
 // without streams, from a model that violates it. The client gets an error, and never a successful answer.
 func TestWrongAnswersToStrictSchemas(t *testing.T) {
 	t.Parallel()
-	c := &provider.Client{Vendors: map[string]provider.Vendor{}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native, StrictByCheck: true}
+	c := &provider.Client{Vendors: map[string]provider.Vendor{}, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native, StrictByCheck: true}
 	var routes []gateway.ModelRoute
 	for _, a := range strictAnswers {
 		model := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {

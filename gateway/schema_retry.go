@@ -36,9 +36,9 @@ func (x *chain) askChecked(ways []upstream.Candidate, req *llm.Request, each fun
 func (x *chain) askUntilFit(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
 	x.holds = true
 	defer func() { x.holds = false }()
-	if req.Budget == nil {
+	if req.RetryBudget == nil {
 		budgeted := *req
-		budgeted.Budget = llm.NewRetryBudget(reaskings)
+		budgeted.RetryBudget = llm.NewRetryBudget(reaskings)
 		req = &budgeted
 	}
 	r := reasking{x: x, check: checking{tools: req.Tools, validators: &x.checks}, each: each}
@@ -60,7 +60,7 @@ func (x *chain) askUntilFit(ways []upstream.Candidate, req *llm.Request, each fu
 		}
 		x.invalid += r.wrong
 		x.Metrics.Invalid.Add(float64(r.wrong), x.trace.Route, "schema")
-		if r.finish.Reason == llm.Length || !req.Budget.Take() {
+		if r.finish.Reason == llm.Length || !req.RetryBudget.Take() {
 			if r.wrong == 0 {
 				return r.release()
 			}

@@ -144,7 +144,7 @@ func signingGateway(t *testing.T, format string, store state.Store) (*signingVen
 	up := httptest.NewServer(v)
 	t.Cleanup(up.Close)
 	names := map[string]string{wire.Messages: "claude-sonnet-4-5", wire.Responses: "gpt-5", wire.Gemini: "gemini-2.5-pro", wire.Converse: "anthropic.claude-sonnet-4-5-20250929-v1:0"}
-	client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + roots[format], Wires: []string{format}}}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + roots[format], Wires: []string{format}}}, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native}
 	return v, serve(t, gateway.Setup{Open: opening(client), State: store, Routes: []gateway.ModelRoute{to("m", "up/"+names[format])}})
 }
 

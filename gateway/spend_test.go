@@ -33,7 +33,7 @@ func TestRoundsAreHeldToTheBudget(t *testing.T) {
 				model := &stage{Model: says}
 				up := httptest.NewServer(&sim.Server{Model: model})
 				t.Cleanup(up.Close)
-				client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}}}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+				client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}}}, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native}
 				route := to("m", "up/sim/native")
 				if route.Check = gateway.Reask; !reask {
 					route.Check, route.Tools = "", served(reading("look", "found", &n))

@@ -27,7 +27,7 @@ func TestLoneSurrogates(t *testing.T) {
 		up.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	c := &provider.Client{Vendors: map[string]provider.Vendor{}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	c := &provider.Client{Vendors: map[string]provider.Vendor{}, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native}
 	var routes []gateway.ModelRoute
 	for format, root := range roots {
 		c.Vendors["up-"+format] = provider.Vendor{BaseURL: server.URL + root, Wires: []string{format}}

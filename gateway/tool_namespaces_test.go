@@ -104,8 +104,8 @@ func spaceGateway(t *testing.T) (*spaceHost, string) {
 		routes = append(routes, to(format, "up-"+format+"/sim/native"), cached, after)
 	}
 	routes = append(routes, to("text", "up-text/sim/native+no-tools"))
-	native := &provider.Client{Vendors: vendors, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
-	text := &provider.Client{Vendors: vendors, Retry: provider.Retry{Attempts: -1}, Style: "hermes"}
+	native := &provider.Client{Vendors: vendors, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native}
+	text := &provider.Client{Vendors: vendors, Retry: provider.RetryPolicy{Attempts: -1}, Style: "hermes"}
 	open := func(id string, _ gateway.Way) (llm.Model, error) {
 		if strings.HasPrefix(id, "up-text/") {
 			return text.Open(id)
@@ -351,7 +351,7 @@ func TestToolNamespacesOfRepairedAnswers(t *testing.T) {
 		send("response.completed", `"response":`+answer)
 	}))
 	t.Cleanup(server.Close)
-	client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: server.URL, Wires: []string{wire.Responses}}}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: server.URL, Wires: []string{wire.Responses}}}, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native}
 	held := to("held", "up/m")
 	held.Check = gateway.Reask // prevents relaying
 	url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("relayed", "up/m"), held}})

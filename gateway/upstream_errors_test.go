@@ -56,7 +56,7 @@ func TestUpstreamFaults(t *testing.T) {
 	for format, root := range roots {
 		vendors["up-"+format] = provider.Vendor{BaseURL: up.URL + root, Wires: []string{format}}
 	}
-	client := &provider.Client{Vendors: vendors, HTTP: &http.Client{Transport: transport}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	client := &provider.Client{Vendors: vendors, HTTP: &http.Client{Transport: transport}, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native}
 	var routes []gateway.ModelRoute
 	for format := range roots {
 		routes = append(routes, gateway.ModelRoute{Model: format + "/*", Upstreams: []gateway.Upstream{{Model: "up-" + format + "/sim/*"}}})

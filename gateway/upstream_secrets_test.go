@@ -67,7 +67,7 @@ func TestOperatorErrorsHideDetails(t *testing.T) {
 						return "", fmt.Errorf("VENDOR_KEY is not set")
 					}
 					return test.key, nil
-				}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native,
+				}, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native,
 					Vendors: map[string]provider.Vendor{"up": {BaseURL: test.url + "/v1", Wires: []string{wire.Chat}, KeyEnv: "VENDOR_KEY"}}}
 				url := serve(t, gateway.Setup{Open: opening(client), Routes: []gateway.ModelRoute{to("m", "up/m")}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 				got := ask(t, url, format, &llm.Request{Model: "m", MaxTokens: 9, Messages: []llm.Message{llm.User("Hello")}}, stream)

@@ -25,7 +25,7 @@ func TestUsageIsBooked(t *testing.T) {
 	g := &guarded{book: &access.Book{Store: new(access.Memory)}}
 	up := httptest.NewServer(new(sim.Server))
 	t.Cleanup(up.Close)
-	client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}}}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}}}, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native}
 	cached, tools := to("cached-*", "up/sim/*"), to("tools", "up/sim/native")
 	cached.Cache.For = time.Hour
 	var n counter

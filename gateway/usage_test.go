@@ -63,7 +63,7 @@ func TestUsageOnlyForClientsThatAsk(t *testing.T) {
 					}
 					up := httptest.NewServer(counted(server, &sent))
 					defer up.Close()
-					client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{path.upstream}}}, Route: path.route, Style: "hermes", Retry: provider.Retry{Attempts: -1}}
+					client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{path.upstream}}}, Route: path.route, Style: "hermes", Retry: provider.RetryPolicy{Attempts: -1}}
 					route := to("m", "up/"+path.model)
 					if path.served {
 						route.Tools = served(reading("look", "found", &n))

@@ -165,7 +165,7 @@ func TestObjectsStoredByVendors(t *testing.T) {
 	g := &guarded{book: &access.Book{Store: new(access.Memory)}}
 	up := httptest.NewServer(g.record(new(sim.Server)))
 	t.Cleanup(up.Close)
-	client := &provider.Client{Vendors: map[string]provider.Vendor{}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	client := &provider.Client{Vendors: map[string]provider.Vendor{}, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native}
 	var routes []gateway.ModelRoute
 	for format, root := range roots {
 		for _, vendor := range []string{"shared-", "red-"} {

@@ -149,7 +149,7 @@ func TestHiddenTools(t *testing.T) {
 				var n, hidden counter
 				model := &stage{Model: script(t, "call "+name+" {\"what\":\"one\"}", "text There is none.")}
 				up := httptest.NewServer(&sim.Server{Model: model})
-				client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}}}, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+				client := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}}}, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native}
 				route := to("m", "up/sim/native")
 				route.Tools = served(reading("look", "found", &n), reading("secret_files", "found", &hidden))
 				g := &guarded{book: &access.Book{Store: new(access.Memory)}}

@@ -41,7 +41,7 @@ func (s *Session) Recall(e journal.Entry) error {
 		if err := e.Decode(&a); err != nil {
 			return err
 		}
-		if a.Call != "" && (a.Scope != journal.ScopeAgain || a.Prompt > 0) && s.counts(a) {
+		if a.Call != "" && (a.Scope != journal.ScopeRepeat || a.Prompt > 0) && s.counts(a) {
 			s.grants = append(s.grants, grant{a, e.Hash})
 		}
 	case journal.KindReceipt, journal.KindRefusal:
@@ -159,7 +159,7 @@ func (d *batch) answer(j *job, q Question, emit func(llm.Event)) (a *grant, by s
 	}
 	a.Bound = q.Bound
 	if known && q.Prompt > 0 {
-		a.Scope = journal.ScopeAgain // the call has an intent, and is begun again
+		a.Scope = journal.ScopeRepeat // the call has an intent, and is begun again
 	}
 	a.entry, err = s.record(d.ctx, journal.KindApproval, a.Approval)
 	return a, by, err

@@ -21,9 +21,9 @@ const unclearPin = "unclear"
 // would fail.
 func (d *batch) bind(j *job, q *Question) *tool.Error {
 	bound, err := d.effect(j)
-	if plan := j.tool.Plan; err == nil && plan != nil {
-		var p tool.Plan
-		if p, err = recovered(func() (tool.Plan, error) { return plan(d.ctx, slices.Clone(j.args)) }); err == nil {
+	if preview := j.tool.Preview; err == nil && preview != nil {
+		var p tool.Preview
+		if p, err = recovered(func() (tool.Preview, error) { return preview(d.ctx, slices.Clone(j.args)) }); err == nil {
 			q.Runs = p.String()
 		}
 	}
@@ -51,9 +51,9 @@ func (d *batch) effect(j *job) (map[string]journal.Hash, error) {
 		bound["server "+t.Source] = pinHash(t.SourceHash)
 	}
 	bind := t.Bind
-	if plan := t.Plan; bind == nil && plan != nil {
+	if preview := t.Preview; bind == nil && preview != nil {
 		bind = func(ctx context.Context, args json.RawMessage) ([]tool.Pin, error) {
-			p, err := plan(ctx, args)
+			p, err := preview(ctx, args)
 			return p.Pins(), err
 		}
 	}

@@ -99,15 +99,15 @@ func (d *batch) granted(j *job) (repeats string, err error) {
 	if !ok {
 		return "", nil
 	}
-	a.Tool, a.ParamsHash, a.Allowed, a.Scope = j.tool.Name, j.hash, true, journal.ScopeAgain
+	a.Tool, a.ParamsHash, a.Allowed, a.Scope = j.tool.Name, j.hash, true, journal.ScopeRepeat
 	_, err = d.s.record(d.ctx, journal.KindApproval, a)
 	return a.Call, err
 }
 
-// Again permits the call id to be another attempt of the earlier call of; by is
+// Repeat permits the call id to be another attempt of the earlier call of; by is
 // who permits it. The permission is recorded before the intent, because a record
 // accepts a second intent for a call only with such a permission.
-func (s *Session) Again(id, of, by string) {
+func (s *Session) Repeat(id, of, by string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.again == nil {

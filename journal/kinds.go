@@ -16,15 +16,15 @@ type Kind string
 const (
 	KindStart        Kind = "start"        // Start: a session begins
 	KindPlan         Kind = "plan"         // SessionPlan: the plan of a session
-	KindRequest      Kind = "request"      // Request: a question to a model
+	KindRequest      Kind = "request"      // Request: what a model is asked
 	KindAnswer       Kind = "answer"       // Answer: the answer of a model
-	KindRepair       Kind = "repair"       // Repair: an edit of a call
-	KindQuestion     Kind = "question"     // Question: the run waits for a person
+	KindRepair       Kind = "repair"       // RepairRecord: a call was read in spite of its faults, or could not be
+	KindQuestion     Kind = "question"     // QuestionRecord: the run waits for a person
 	KindApproval     Kind = "approval"     // Approval: the decision about a call
 	KindIntent       Kind = "intent"       // Intent: a call that may change something is about to run
 	KindReceipt      Kind = "receipt"      // Receipt of a call that ran, or was served from a cache
 	KindRefusal      Kind = "refusal"      // Receipt of a call that did not run
-	KindOutcome      Kind = "outcome"      // Outcome: what a call teaches about models and tools
+	KindOutcome      Kind = "outcome"      // OutcomeRecord: how a call ended, to compare models and tools
 	KindStep         Kind = "step"         // Step: a step of a plan is over
 	KindVerification Kind = "verification" // Verification: a command that checked the work
 	KindEnd          Kind = "end"          // End: the session ends
@@ -68,7 +68,7 @@ type SessionPlan struct {
 type Intent struct {
 	Call string `json:"call"` // the call's id, unique in the run
 	// Repeats is the call that this one is another attempt of, because a person
-	// granted it with an Approval of [ScopeAgain].
+	// granted it with an Approval of [ScopeRepeat].
 	Repeats    string          `json:"repeats,omitempty"`
 	StepID     string          `json:"step_id,omitempty"`
 	Tool       string          `json:"tool"`
@@ -191,7 +191,7 @@ type Approval struct {
 	Allowed    bool      `json:"allowed"`
 	By         string    `json:"by,omitempty"`
 	Reason     string    `json:"reason,omitempty"`
-	Scope      string    `json:"scope,omitempty"` // [ScopeAgain], or in the program's words
+	Scope      string    `json:"scope,omitempty"` // [ScopeRepeat], or in the program's words
 	Expires    time.Time `json:"expires,omitzero"`
 	// Args are what the call is to be run with instead, if the person changed
 	// the arguments. ParamsHash is that of the arguments the person was shown.
@@ -243,8 +243,8 @@ type RepairRecord struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// OutcomeRecord is what a call teaches about models, prompts and tools. The runtime does not
-// depend on it.
+// OutcomeRecord is how a call ended, for programs that compare models, prompts and tools. The
+// runtime does not depend on it.
 type OutcomeRecord struct {
 	Task    string     `json:"task,omitempty"`
 	Call    string     `json:"call"`

@@ -13,7 +13,7 @@ import (
 //
 // A Leaser also refuses a second [Intent] for a call with [ErrTwice], from any writer,
 // unless a person granted another attempt: for each intent after the first, the run
-// must contain an [Approval] with the scope [ScopeAgain].
+// must contain an [Approval] with the scope [ScopeRepeat].
 type Leaser interface {
 	// Lease makes the caller the owner of a run, which need not exist yet. If the run
 	// has an owner, it returns a *[HeldError] at once, also if that owner is the same

@@ -11,9 +11,9 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 )
 
-// ScopeAgain is the scope of an [Approval] by which a person grants one more attempt
+// ScopeRepeat is the scope of an [Approval] by which a person grants one more attempt
 // of a call that has an intent. It precedes the intent that uses it.
-const ScopeAgain = "again"
+const ScopeRepeat = "again"
 
 // ledger counts the intents of a run's calls and the attempts that people
 // granted. It is what a store needs to refuse a second intent.
@@ -45,7 +45,7 @@ func readCounted(body []byte) (c counted) {
 		case "repeats":
 			repeats = js.Text(v)
 		case "scope":
-			again = js.Is(v, ScopeAgain)
+			again = js.Is(v, ScopeRepeat)
 		case "allowed":
 			allowed = string(v) == "true"
 		case "by":

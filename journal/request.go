@@ -123,7 +123,7 @@ type (
 	reasonJSON struct {
 		Off     bool   `json:"off,omitempty"`
 		Effort  string `json:"effort,omitempty"`
-		Budget  int    `json:"budget,omitempty"`
+		Tokens  int    `json:"budget,omitempty"`
 		Summary string `json:"summary,omitempty"`
 	}
 	toolJSON struct {

@@ -295,12 +295,12 @@ func TestErrors(t *testing.T) {
 
 func TestCloneIsIndependent(t *testing.T) {
 	req := &llm.Request{
-		Messages: []llm.Message{llm.User("a")},
-		Tools:    []llm.ToolDef{{Name: "f"}},
-		Stop:     []string{"x"},
-		Choice:   llm.ToolChoice{Allowed: []string{"f"}},
-		Extra:    llm.Extra{"chat": {"user": json.RawMessage(`"u"`)}},
-		Budget:   llm.NewRetryBudget(1),
+		Messages:    []llm.Message{llm.User("a")},
+		Tools:       []llm.ToolDef{{Name: "f"}},
+		Stop:        []string{"x"},
+		Choice:      llm.ToolChoice{Allowed: []string{"f"}},
+		Extra:       llm.Extra{"chat": {"user": json.RawMessage(`"u"`)}},
+		RetryBudget: llm.NewRetryBudget(1),
 	}
 	c := req.Clone()
 	c.Messages[0].Parts[0] = llm.Text{Text: "b"}
@@ -309,7 +309,7 @@ func TestCloneIsIndependent(t *testing.T) {
 	if req.Messages[0].Text() != "a" || req.Tools[0].Name != "f" || req.Stop[0] != "x" || req.Choice.Allowed[0] != "f" || string(req.Extra["chat"]["user"]) != `"u"` {
 		t.Errorf("the original changed: %+v", req)
 	}
-	if c.Budget != req.Budget {
+	if c.RetryBudget != req.RetryBudget {
 		t.Error("the budget was copied: it would be counted twice")
 	}
 }

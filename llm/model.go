@@ -71,9 +71,9 @@ type Request struct {
 	// Reasoning asks for more or less thinking; nil leaves it to the model.
 	Reasoning *Reasoning
 
-	// Budget counts the questions asked again on behalf of this request, by
+	// RetryBudget counts the questions asked again on behalf of this request, by
 	// whichever layer asks. Nil allows none.
-	Budget *RetryBudget
+	RetryBudget *RetryBudget
 
 	// Promotion selects the text of the answer that may become a call; the
 	// default leaves it to the route.
@@ -95,8 +95,8 @@ type Request struct {
 }
 
 // Clone returns a copy whose slices and maps can be changed without changing r.
-// The parts of messages, schemas and the Budget are shared: parts and schemas
-// because they are never changed, the Budget because it is one counter.
+// The parts of messages, schemas and the RetryBudget are shared: parts and schemas
+// because they are never changed, the RetryBudget because it is one counter.
 func (r *Request) Clone() *Request {
 	c := *r
 	c.Messages = slices.Clone(r.Messages)
@@ -168,7 +168,7 @@ type OutputFormat struct {
 type Reasoning struct {
 	Off     bool   // do not think; overrides the rest
 	Effort  string // "low", "medium", "high" or a word the vendor knows
-	Budget  int    // tokens; 0 leaves it to Effort
+	Tokens  int    // of thinking; 0 leaves it to Effort
 	Summary string // how thinking is shown, where the vendor offers a choice
 }
 

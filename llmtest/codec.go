@@ -310,7 +310,7 @@ var features = []featureSample{
 	{format.StopSequences, func(r *llm.Request) { r.Stop = []string{"END", "\n\n"} }, func(r *llm.Request) any { return r.Stop }},
 	{format.ReasoningOff, func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Off: true} }, reasoningOf},
 	{format.ReasoningEffort, func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Effort: "high"} }, reasoningOf},
-	{format.ReasoningBudget, func(r *llm.Request) { r.Reasoning, r.MaxTokens = &llm.Reasoning{Budget: 2048}, 9000 }, reasoningOf},
+	{format.ReasoningTokens, func(r *llm.Request) { r.Reasoning, r.MaxTokens = &llm.Reasoning{Tokens: 2048}, 9000 }, reasoningOf},
 	{format.ReasoningSummary, func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Effort: "high", Summary: "detailed"} }, reasoningOf},
 }
 

@@ -29,7 +29,7 @@ func simulated(t *testing.T, behind llm.Model, id func(url string) string, chang
 		name := id(server.URL)
 		info := catalog.Default().Lookup(name)
 		info.NativeTools = catalog.Answer{Support: catalog.Yes}
-		c := &provider.Client{HTTP: server.Client(), Retry: provider.Retry{Attempts: 1}}
+		c := &provider.Client{HTTP: server.Client(), Retry: provider.RetryPolicy{Attempts: 1}}
 		change(c, &info)
 		c.Catalog = catalog.Default().With(info)
 		m, err := c.Open(name)

@@ -17,16 +17,16 @@ import (
 )
 
 // replanned runs the hook once more and returns the names that are offered then.
-func replanned(t *testing.T, hook func(context.Context, *agent.TurnPlan) error, before []llm.ToolDef) *agent.TurnPlan {
+func replanned(t *testing.T, hook func(context.Context, *agent.TurnStart) error, before []llm.ToolDef) *agent.TurnStart {
 	t.Helper()
-	plan := &agent.TurnPlan{Tools: slices.Clone(before)}
+	plan := &agent.TurnStart{Tools: slices.Clone(before)}
 	if err := hook(context.Background(), plan); err != nil {
 		t.Fatal(err)
 	}
 	return plan
 }
 
-func offered(plan *agent.TurnPlan) []string {
+func offered(plan *agent.TurnStart) []string {
 	var names []string
 	for _, d := range plan.Tools {
 		names = append(names, d.Name)
@@ -57,7 +57,7 @@ func TestAChangedList(t *testing.T) {
 			if _, err := call(t, first, "one__change", "{}"); err != nil {
 				t.Fatal(err)
 			}
-			var plan *agent.TurnPlan
+			var plan *agent.TurnStart
 			until(t, "the new tool", func() bool {
 				plan = replanned(t, hook, withheld)
 				return slices.Contains(offered(plan), "one__new1")

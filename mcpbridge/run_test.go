@@ -47,10 +47,10 @@ text All done.
 	hook := s.BeforeTurn(first)
 	store := new(journal.Memory)
 	a := &agent.Agent{Model: script, ID: "sim/script", Store: store, Tools: &invoke.Runner{Tools: all, Policy: invoke.AllowAll},
-		BeforeTurn: func(ctx context.Context, plan *agent.TurnPlan) error {
+		BeforeTurn: func(ctx context.Context, plan *agent.TurnStart) error {
 			if plan.Turn == 2 { // the notice is on its way
 				until(t, "the changed list", func() bool {
-					probe := &agent.TurnPlan{Tools: plan.Tools}
+					probe := &agent.TurnStart{Tools: plan.Tools}
 					return hook(ctx, probe) == nil && strings.Contains(strings.Join(probe.Set.Names(), " "), "changes__new1")
 				})
 			}

@@ -62,7 +62,7 @@ type Client struct {
 	// all of it, with a warning: the answer is checked in any case. Without it such a request is refused.
 	StrictByCheck bool
 
-	Retry    Retry
+	Retry    RetryPolicy
 	Timeouts Timeouts
 	// Limits are where an answer is given up, if the request does not say.
 	Limits llm.Limits

@@ -51,7 +51,7 @@ func (p planner) adoptSignatures() {
 // count its thinking and the turn began without any: another model began it, or
 // it did not think then. Its maker refuses such requests.
 func (p planner) turnWithoutThinking() {
-	if !p.format().Thinking.BeginTurn || !thinks(p.req) || p.req.Reasoning.Budget == 0 {
+	if !p.format().Thinking.BeginTurn || !thinks(p.req) || p.req.Reasoning.Tokens == 0 {
 		return
 	}
 	calls, begun := 0, true

@@ -78,15 +78,15 @@ func TestTurnBeginsWithThinking(t *testing.T) {
 		thinks   bool
 	}{
 		{"begun by another", "anthropic/claude-sonnet-4-5", inTurn(), llm.Reasoning{Effort: "high"}, false},
-		{"begun by another, with thinking", "anthropic/claude-sonnet-4-5", inTurn(llm.Thinking{Text: "hm"}), llm.Reasoning{Budget: 3000}, false},
-		{"begun by another, signed", "anthropic/claude-sonnet-4-5", inTurn(signed("gemini/gemini")), llm.Reasoning{Budget: 3000}, false},
-		{"begun by itself", "anthropic/claude-sonnet-4-5", inTurn(signed("anthropic/messages")), llm.Reasoning{Budget: 3000}, true},
-		{"begun by itself, two steps", "anthropic/claude-sonnet-4-5", two, llm.Reasoning{Budget: 3000}, true},
-		{"the next turn", "anthropic/claude-sonnet-4-5", next, llm.Reasoning{Budget: 3000}, true},
+		{"begun by another, with thinking", "anthropic/claude-sonnet-4-5", inTurn(llm.Thinking{Text: "hm"}), llm.Reasoning{Tokens: 3000}, false},
+		{"begun by another, signed", "anthropic/claude-sonnet-4-5", inTurn(signed("gemini/gemini")), llm.Reasoning{Tokens: 3000}, false},
+		{"begun by itself", "anthropic/claude-sonnet-4-5", inTurn(signed("anthropic/messages")), llm.Reasoning{Tokens: 3000}, true},
+		{"begun by itself, two steps", "anthropic/claude-sonnet-4-5", two, llm.Reasoning{Tokens: 3000}, true},
+		{"the next turn", "anthropic/claude-sonnet-4-5", next, llm.Reasoning{Tokens: 3000}, true},
 		{"no rule for efforts", "anthropic/claude-opus-4-6", inTurn(), llm.Reasoning{Effort: "high"}, true},
-		{"on Vertex", "vertex/claude-sonnet-4-5@20250929", inTurn(), llm.Reasoning{Budget: 3000}, false},
-		{"on Bedrock", "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", inTurn(), llm.Reasoning{Budget: 3000}, false},
-		{"on Bedrock in Anthropic's format", "bedrock-claude/us.anthropic.claude-sonnet-4-5-20250929-v1:0", inTurn(), llm.Reasoning{Budget: 3000}, false},
+		{"on Vertex", "vertex/claude-sonnet-4-5@20250929", inTurn(), llm.Reasoning{Tokens: 3000}, false},
+		{"on Bedrock", "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", inTurn(), llm.Reasoning{Tokens: 3000}, false},
+		{"on Bedrock in Anthropic's format", "bedrock-claude/us.anthropic.claude-sonnet-4-5-20250929-v1:0", inTurn(), llm.Reasoning{Tokens: 3000}, false},
 		{"another maker on Bedrock", "bedrock/us.amazon.nova-2-lite-v1:0", inTurn(), llm.Reasoning{Effort: "low"}, true},
 	} {
 		req := &llm.Request{Messages: c.messages, Tools: []llm.ToolDef{lookup}, Reasoning: &c.reason}
@@ -105,7 +105,7 @@ func TestTurnBeginsWithThinking(t *testing.T) {
 // Models that count no tokens are told an effort.
 func TestBudgetBecomesEffort(t *testing.T) {
 	for budget, effort := range map[int]string{1024: "low", 9000: "medium", 60000: "high"} {
-		text, warnings := planned(t, opened(t, &Client{}, "anthropic/claude-opus-4-7"), &llm.Request{Messages: []llm.Message{llm.User("hi")}, Reasoning: &llm.Reasoning{Budget: budget}})
+		text, warnings := planned(t, opened(t, &Client{}, "anthropic/claude-opus-4-7"), &llm.Request{Messages: []llm.Message{llm.User("hi")}, Reasoning: &llm.Reasoning{Tokens: budget}})
 		if !strings.Contains(text, `"thinking":{"type":"adaptive"}`) || !strings.Contains(text, `"effort":"`+effort+`"`) || len(warned(warnings, "reasoning.budget")) != 1 {
 			t.Errorf("%d: %s %q", budget, text, warnings)
 		}
@@ -230,7 +230,7 @@ func TestLimitDoesNotCut(t *testing.T) {
 	if !strings.Contains(text, `"max_tokens":64000,`) || len(warned(warnings, "max_tokens")) != 1 {
 		t.Errorf("a limit that the vendor refuses: %s %q", text, warnings)
 	}
-	text, _ = planned(t, m, &llm.Request{Messages: []llm.Message{llm.User("hi")}, Reasoning: &llm.Reasoning{Budget: 100_000}})
+	text, _ = planned(t, m, &llm.Request{Messages: []llm.Message{llm.User("hi")}, Reasoning: &llm.Reasoning{Tokens: 100_000}})
 	if !strings.Contains(text, `"max_tokens":64000,`) || !strings.Contains(text, `"budget_tokens":59904`) {
 		t.Errorf("more thinking than the model gives: %s", text)
 	}

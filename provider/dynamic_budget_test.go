@@ -18,7 +18,7 @@ func TestBudgetsLeftToTheModel(t *testing.T) {
 		{"anthropic/claude-opus-4-7", `"adaptive"`, "effort"},
 		{"openai/gpt-5.1", `"reasoning":{`, "effort"},
 	} {
-		req := llm.Request{Messages: turnsOf("hi"), MaxTokens: 30000, Reasoning: &llm.Reasoning{Budget: -1}}
+		req := llm.Request{Messages: turnsOf("hi"), MaxTokens: 30000, Reasoning: &llm.Reasoning{Tokens: -1}}
 		body, warnings := planned(t, opened(t, c, test.id), &req)
 		if !strings.Contains(body, test.has) || strings.Contains(body, test.hasNot) || len(warned(warnings, "reasoning.budget"))+len(warned(warnings, "reasoning.effort")) > 0 {
 			t.Errorf("%s: want %s, not %s: %s %v", test.id, test.has, test.hasNot, body, warnings)

@@ -171,7 +171,7 @@ func (h hostedCase) open(t *testing.T, whole bool) (llm.Model, *rerouted) {
 	to := reroute(t, h.model)
 	yes := catalog.Answer{Support: catalog.Yes}
 	known := catalog.Default().With(catalog.Model{ID: catalog.ID{Raw: "lab/my-deployment"}, Kind: "chat", NativeTools: yes, ToolChoiceRequired: yes})
-	c := &provider.Client{HTTP: &http.Client{Transport: to}, Whole: whole, Vendors: h.vendors, Catalog: known, Retry: provider.Retry{Attempts: 1}}
+	c := &provider.Client{HTTP: &http.Client{Transport: to}, Whole: whole, Vendors: h.vendors, Catalog: known, Retry: provider.RetryPolicy{Attempts: 1}}
 	m, err := c.Open(h.id)
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +248,7 @@ func TestHostedKeysStay(t *testing.T) {
 			t.Setenv(name, value)
 		}
 		to := reroute(t, h.model)
-		c := &provider.Client{HTTP: &http.Client{Transport: to}, Retry: provider.Retry{Attempts: 1}}
+		c := &provider.Client{HTTP: &http.Client{Transport: to}, Retry: provider.RetryPolicy{Attempts: 1}}
 		m, err := c.Open(vendor + "+https://evil.example/v1#" + h.model)
 		if err != nil {
 			t.Fatal(err)

@@ -51,7 +51,7 @@ func TestSuccessesThatAreNoAnswers(t *testing.T) {
 					c := &provider.Client{
 						Vendors: map[string]provider.Vendor{"up": {BaseURL: server.URL, Wires: []string{format}}}, Route: provider.Native, Whole: whole,
 						Key:   func(string) (string, error) { return secret, nil },
-						Retry: provider.Retry{Attempts: 2, Base: time.Millisecond},
+						Retry: provider.RetryPolicy{Attempts: 2, Initial: time.Millisecond},
 					}
 					m, err := c.Open("up/m")
 					if err != nil {

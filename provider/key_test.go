@@ -54,7 +54,7 @@ func home(t *testing.T, header string, serve http.HandlerFunc) *provider.Client 
 	t.Cleanup(server.Close)
 	t.Setenv("LAB_KEY", secret)
 	row := provider.Vendor{BaseURL: server.URL + "/v1", KeyEnv: "LAB_KEY", KeyHeader: header}
-	return &provider.Client{Vendors: map[string]provider.Vendor{"lab": row}, Retry: provider.Retry{Base: time.Millisecond}}
+	return &provider.Client{Vendors: map[string]provider.Vendor{"lab": row}, Retry: provider.RetryPolicy{Initial: time.Millisecond}}
 }
 
 // redirect is a home that sends its clients to the thief.
@@ -83,7 +83,7 @@ func opens(id string) func(*testing.T, string) (*provider.Client, string) {
 func withEnv(name, value, id string) func(*testing.T, string) (*provider.Client, string) {
 	return func(t *testing.T, evil string) (*provider.Client, string) {
 		t.Setenv(name, strings.ReplaceAll(value, "EVIL", evil))
-		return &provider.Client{HTTP: &http.Client{Transport: nowhere{}}, Retry: provider.Retry{Attempts: 1}}, id
+		return &provider.Client{HTTP: &http.Client{Transport: nowhere{}}, Retry: provider.RetryPolicy{Attempts: 1}}, id
 	}
 }
 
@@ -177,12 +177,12 @@ var attempts = []attempt{
 	}},
 	{"an access key in an error of the network", func(t *testing.T, _ string) (*provider.Client, string) {
 		accessKey(t)
-		return &provider.Client{HTTP: &http.Client{Transport: leaky{}}, Retry: provider.Retry{Attempts: 1}}, "bedrock/amazon.nova-pro-v1:0"
+		return &provider.Client{HTTP: &http.Client{Transport: leaky{}}, Retry: provider.RetryPolicy{Attempts: 1}}, "bedrock/amazon.nova-pro-v1:0"
 	}},
 	{"an access key of a function, in an error", func(t *testing.T, _ string) (*provider.Client, string) {
 		t.Setenv("AWS_REGION", "us-east-1")
 		key := func(string) (string, error) { return "AKIDsecret:" + secret + ":" + secret, nil }
-		return &provider.Client{Key: key, HTTP: &http.Client{Transport: leaky{}}, Retry: provider.Retry{Attempts: 1}}, "bedrock/amazon.nova-pro-v1:0"
+		return &provider.Client{Key: key, HTTP: &http.Client{Transport: leaky{}}, Retry: provider.RetryPolicy{Attempts: 1}}, "bedrock/amazon.nova-pro-v1:0"
 	}},
 	{"a key with a line break", func(t *testing.T, evil string) (*provider.Client, string) {
 		c := home(t, "", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "{}", 400) })

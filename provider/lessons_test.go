@@ -58,7 +58,7 @@ func TestFallback(t *testing.T) {
 			}))
 			defer server.Close()
 			id := server.URL + "/v1#m"
-			c := &provider.Client{Catalog: native(id), HTTP: server.Client(), Whole: true, Retry: provider.Retry{Attempts: 1}}
+			c := &provider.Client{Catalog: native(id), HTTP: server.Client(), Whole: true, Retry: provider.RetryPolicy{Attempts: 1}}
 			for range 2 {
 				got, err := llm.Generate(t.Context(), open(t, c, id), ask("weather in Rome?"))
 				if err != nil || len(got.Message.Calls()) != 1 {

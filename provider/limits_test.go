@@ -110,7 +110,7 @@ func TestLimits(t *testing.T) {
 					client := &provider.Client{
 						HTTP:    &http.Client{Transport: endless{format, c.events, c.pause}},
 						Vendors: map[string]provider.Vendor{"own": {BaseURL: "http://host/v1", Wires: []string{format}}},
-						Limits:  c.limits, Retry: provider.Retry{Attempts: 1},
+						Limits:  c.limits, Retry: provider.RetryPolicy{Attempts: 1},
 					}
 					var got llm.Builder
 					var failed error
@@ -187,7 +187,7 @@ func TestLimitsOfWholeAnswers(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		client := &provider.Client{Whole: true, HTTP: &http.Client{Transport: dribble{}}, Retry: provider.Retry{Attempts: 1}}
+		client := &provider.Client{Whole: true, HTTP: &http.Client{Transport: dribble{}}, Retry: provider.RetryPolicy{Attempts: 1}}
 		if _, err := llm.Generate(t.Context(), open(t, client, "http://host/v1#m"), hi); llm.KindOf(err) != llm.Stalled {
 			t.Errorf("blanks instead of an answer: %v", err)
 		}
@@ -205,7 +205,7 @@ func TestSlowDocumentIsAwaited(t *testing.T) {
 		{true, 20 * time.Minute, llm.Unknown}, {true, 40 * time.Minute, llm.Timeout}, {false, 20 * time.Minute, llm.Timeout},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			client := &provider.Client{Whole: test.whole, HTTP: &http.Client{Transport: slowDocument(test.takes)}, Retry: provider.Retry{Attempts: 1}}
+			client := &provider.Client{Whole: test.whole, HTTP: &http.Client{Transport: slowDocument(test.takes)}, Retry: provider.RetryPolicy{Attempts: 1}}
 			if _, err := llm.Generate(t.Context(), open(t, client, "http://host/v1#m"), hi); llm.KindOf(err) != test.kind {
 				t.Errorf("%+v: %v", test, err)
 			}
@@ -324,7 +324,7 @@ func TestDocumentsWithoutEnd(t *testing.T) {
 			for _, whole := range []bool{false, true} {
 				server := &fill{head: head}
 				client := &provider.Client{
-					Whole: whole, HTTP: &http.Client{Transport: server}, Retry: provider.Retry{Attempts: 1},
+					Whole: whole, HTTP: &http.Client{Transport: server}, Retry: provider.RetryPolicy{Attempts: 1},
 					Vendors: map[string]provider.Vendor{"own": {BaseURL: "http://host/v1", Wires: []string{format}}},
 				}
 				_, err := llm.Generate(t.Context(), open(t, client, "own/m"), hi)
@@ -357,7 +357,7 @@ func TestCompressedAnswersAreCountedAsTheyAre(t *testing.T) {
 	defer server.Close()
 	for _, whole := range []bool{false, true} {
 		for limit, kind := range map[int64]llm.Kind{0: llm.ByteLimit, 1 << 20: llm.ByteLimit} {
-			client := &provider.Client{Whole: whole, Limits: llm.Limits{Bytes: limit}, Retry: provider.Retry{Attempts: 1}}
+			client := &provider.Client{Whole: whole, Limits: llm.Limits{Bytes: limit}, Retry: provider.RetryPolicy{Attempts: 1}}
 			if _, err := llm.Generate(t.Context(), open(t, client, server.URL+"/v1#m"), hi); llm.KindOf(err) != kind {
 				t.Errorf("%d bytes that become 100 MiB, limit %d, whole %v: %v", bomb.Len(), limit, whole, err)
 			}

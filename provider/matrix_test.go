@@ -199,7 +199,7 @@ func (c cell) open(t *testing.T, server *httptest.Server) llm.Model {
 		JSONSchema: yes, JSONMode: yes, Constrain: c.host.constrain, Emulation: "json", Dialect: "hermes_json", ContextWindow: 100000}
 	client := &provider.Client{
 		Catalog: catalog.Default().With(info), HTTP: server.Client(), Whole: c.whole,
-		Retry: provider.Retry{Base: time.Millisecond, Cap: 2 * time.Millisecond}, Timeouts: provider.Timeouts{First: 5 * time.Second},
+		Retry: provider.RetryPolicy{Initial: time.Millisecond, Max: 2 * time.Millisecond}, Timeouts: provider.Timeouts{First: 5 * time.Second},
 	}
 	switch c.fault { // a machine under load is slow too, so the second chance is not the last
 	case "stall=1h":

@@ -34,7 +34,7 @@ func TestMembersOfOtherServers(t *testing.T) {
 		"own":   {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}, Quirks: format.Quirks{MaxTokens: "max_tokens"}},
 		"plain": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}},
 	}
-	client := &provider.Client{Vendors: rows, Key: func(string) (string, error) { return "k", nil }, Retry: provider.Retry{Attempts: -1}, Route: provider.Native}
+	client := &provider.Client{Vendors: rows, Key: func(string) (string, error) { return "k", nil }, Retry: provider.RetryPolicy{Attempts: -1}, Route: provider.Native}
 	for _, id := range []string{"like/m", "own/m", "plain/m", "openai+" + up.URL + "/v1#m"} {
 		m, err := client.Open(id)
 		if err != nil {

@@ -33,7 +33,7 @@ func (q *questions) End(_ context.Context, s observe.Step) {
 func TestObservedQuestions(t *testing.T) {
 	for _, inside := range []bool{false, true} {
 		v := &vendor{replies: []reply{{status: 503}, {status: 200, body: good}}}
-		m := open(t, &provider.Client{HTTP: &http.Client{Transport: v}, Key: func(string) (string, error) { return "k", nil }, Retry: provider.Retry{Base: time.Millisecond}}, "deepseek/deepseek-chat")
+		m := open(t, &provider.Client{HTTP: &http.Client{Transport: v}, Key: func(string) (string, error) { return "k", nil }, Retry: provider.RetryPolicy{Initial: time.Millisecond}}, "deepseek/deepseek-chat")
 		if inside {
 			m = observing.Model(m, "outer")
 		}
@@ -56,7 +56,7 @@ func TestObservedQuestions(t *testing.T) {
 // says how it was answered.
 func TestObservedFallback(t *testing.T) {
 	client := func(replies ...reply) *provider.Client {
-		return &provider.Client{HTTP: &http.Client{Transport: &vendor{replies: replies}}, Key: func(string) (string, error) { return "k", nil }, Retry: provider.Retry{Attempts: 1}}
+		return &provider.Client{HTTP: &http.Client{Transport: &vendor{replies: replies}}, Key: func(string) (string, error) { return "k", nil }, Retry: provider.RetryPolicy{Attempts: 1}}
 	}
 	bad, well := open(t, client(reply{status: 500}), "deepseek/deepseek-chat"), open(t, client(reply{status: 200, body: good}), "groq/llama-3.3-70b-versatile")
 	both := llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {

@@ -111,7 +111,7 @@ var options = []requestOption{
 	{"n", "N", "", Ignored, func(r *llm.Request) { r.N = 0 }},
 	{"reasoning.off", "Reasoning", "", Ignored, func(r *llm.Request) { r.Reasoning = nil }},
 	{"reasoning.effort", "Reasoning", "", Ignored, func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Effort = "" }) }},
-	{"reasoning.budget", "Reasoning", "else the nearest effort, for models known to take one", Degraded, func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Budget = 0 }) }},
+	{"reasoning.budget", "Reasoning", "else the nearest effort, for models known to take one", Degraded, func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Tokens = 0 }) }},
 	{"reasoning.summary", "Reasoning", "", Ignored, func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Summary = "" }) }},
 	{"budget", "Budget", "counted by whoever asks again", Mapped, nil},
 	{"text_calls", "Promotion", "else the model's entry or the vendor's row decides", Mapped, nil},

@@ -41,7 +41,7 @@ func TestCertificatesAreNotRetried(t *testing.T) {
 	defer server.Close()
 	client := &provider.Client{
 		Key:   func(string) (string, error) { return "sk-somebodys-key-123", nil },
-		Retry: provider.Retry{Base: time.Millisecond},
+		Retry: provider.RetryPolicy{Initial: time.Millisecond},
 	}
 	_, err := llm.Generate(t.Context(), open(t, client, server.URL+"/v1#m"), hi)
 	if llm.KindOf(err) != llm.Invalid || !strings.Contains(err.Error(), "did not prove who it is") || asked != 0 || connections.n.Load() != 1 {

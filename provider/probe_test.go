@@ -25,7 +25,7 @@ func probe(t *testing.T, h host, model string) (*provider.Probe, error) {
 	server := serve(t, new(sim.Server))
 	id := h.vendor + "+" + server.URL + h.root + "#" + model
 	c := &provider.Client{
-		HTTP: server.Client(), Retry: provider.Retry{Base: time.Millisecond, Cap: 2 * time.Millisecond}, Timeouts: provider.Timeouts{First: 10 * time.Second},
+		HTTP: server.Client(), Retry: provider.RetryPolicy{Initial: time.Millisecond, Max: 2 * time.Millisecond}, Timeouts: provider.Timeouts{First: 10 * time.Second},
 		Catalog: catalog.Default().With(catalog.Model{ID: catalog.ID{Raw: id}, Wire: h.wire}),
 	}
 	if strings.Contains(model, "stall") {
@@ -200,7 +200,7 @@ func TestProbeInterrupted(t *testing.T) {
 		new(sim.Server).ServeHTTP(w, r)
 	}))
 	t.Cleanup(broken.Close)
-	c := &provider.Client{HTTP: broken.Client(), Catalog: catalog.Default(), Retry: provider.Retry{Base: time.Millisecond, Cap: 2 * time.Millisecond}}
+	c := &provider.Client{HTTP: broken.Client(), Catalog: catalog.Default(), Retry: provider.RetryPolicy{Initial: time.Millisecond, Max: 2 * time.Millisecond}}
 	p, err := open(t, c, broken.URL+"/v1#sim/native").(*provider.Model).Probe(t.Context())
 	if err != nil {
 		t.Fatal(err)

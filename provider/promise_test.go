@@ -171,8 +171,8 @@ func TestThinking(t *testing.T) {
 	}{
 		{"anthropic/claude-sonnet-4-5", llm.Request{Temperature: hot, TopK: ptr(3), TopP: ptr(0.2), Reasoning: think},
 			[]string{`"budget_tokens":24576`, `"max_tokens":64000`}, []string{"temperature", "top_k", "top_p"}, []string{"temperature", "top_k", "top_p", "max_tokens", "reasoning.effort"}},
-		{"anthropic/claude-sonnet-4-5", llm.Request{MaxTokens: 50000, Reasoning: &llm.Reasoning{Budget: 2000}}, []string{`"max_tokens":50000`, `"budget_tokens":2000`}, nil, nil},
-		{"anthropic/claude-sonnet-4-5", llm.Request{Reasoning: &llm.Reasoning{Budget: 5}}, []string{`"budget_tokens":1024`}, nil, []string{"reasoning.budget", "max_tokens"}},
+		{"anthropic/claude-sonnet-4-5", llm.Request{MaxTokens: 50000, Reasoning: &llm.Reasoning{Tokens: 2000}}, []string{`"max_tokens":50000`, `"budget_tokens":2000`}, nil, nil},
+		{"anthropic/claude-sonnet-4-5", llm.Request{Reasoning: &llm.Reasoning{Tokens: 5}}, []string{`"budget_tokens":1024`}, nil, []string{"reasoning.budget", "max_tokens"}},
 		{"anthropic/claude-opus-4-6", llm.Request{MaxTokens: 1000, Reasoning: think}, []string{`"adaptive"`, `"effort":"high"`}, nil, nil},
 		{"anthropic/claude-sonnet-4-5", llm.Request{MaxTokens: 1000, Temperature: hot, Reasoning: &llm.Reasoning{Off: true}}, []string{`"temperature":0.3`, `"disabled"`}, nil, nil},
 		{"openai/gpt-5", llm.Request{Temperature: hot, Reasoning: think}, []string{`"reasoning":{"effort":"high"}`}, []string{"temperature"}, []string{"temperature"}},
@@ -219,7 +219,7 @@ func TestForcedWhileThinking(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := &llm.Request{Messages: hello, Tools: []llm.ToolDef{{Name: "f"}, {Name: "g"}}, Choice: llm.ToolChoice{Mode: llm.MustCall, Name: "f"}, Reasoning: &llm.Reasoning{Budget: 2000}}
+	req := &llm.Request{Messages: hello, Tools: []llm.ToolDef{{Name: "f"}, {Name: "g"}}, Choice: llm.ToolChoice{Mode: llm.MustCall, Name: "f"}, Reasoning: &llm.Reasoning{Tokens: 2000}}
 	j, err := m.(*Model).plan(req)
 	if err != nil {
 		t.Fatal(err)

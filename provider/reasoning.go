@@ -23,7 +23,7 @@ const room = 4096
 func (p planner) oneMeasure() {
 	rules := p.format().Thinking
 	r := p.req.Reasoning
-	if !rules.OneMeasure || r.Budget == 0 || r.Effort == "" {
+	if !rules.OneMeasure || r.Tokens == 0 || r.Effort == "" {
 		return
 	}
 	if v := p.info.ID.Version; !v.IsZero() && v.Compare(rules.EffortSince) < 0 {
@@ -32,7 +32,7 @@ func (p planner) oneMeasure() {
 		return
 	}
 	p.warn(llm.Ignored, "reasoning.budget", "%s takes an effort, and not a number of tokens as well", p.model)
-	setReasoning(p.req, func(r *llm.Reasoning) { r.Budget = 0 })
+	setReasoning(p.req, func(r *llm.Reasoning) { r.Tokens = 0 })
 }
 
 // dropEffort only asks for thinking, and not for how much, where the format has words for that but few models take
@@ -55,10 +55,10 @@ func nearestBudget(info *catalog.Model, n int) int {
 
 // boundBudget replaces a number of tokens to think by the nearest that the model takes.
 func (p planner) boundBudget() {
-	asked := p.req.Reasoning.Budget
+	asked := p.req.Reasoning.Tokens
 	if n := nearestBudget(&p.info, asked); asked > 0 && n != asked {
 		p.warn(llm.Degraded, "reasoning.budget", "%s cannot be told to think %d tokens; it is %d", p.model, asked, n)
-		setReasoning(p.req, func(r *llm.Reasoning) { r.Budget = n })
+		setReasoning(p.req, func(r *llm.Reasoning) { r.Tokens = n })
 	}
 }
 
@@ -67,7 +67,7 @@ func (p planner) boundBudget() {
 func (p planner) countEffort() {
 	since := p.format().Thinking.EffortSince
 	r := p.req.Reasoning
-	if r.Budget != 0 || since.IsZero() || p.info.ID.Version.IsZero() || p.info.ID.Version.Compare(since) >= 0 {
+	if r.Tokens != 0 || since.IsZero() || p.info.ID.Version.IsZero() || p.info.ID.Version.Compare(since) >= 0 {
 		return
 	}
 	n, ok := budgets[r.Effort]
@@ -76,7 +76,7 @@ func (p planner) countEffort() {
 	}
 	n = nearestBudget(&p.info, n)
 	p.warn(llm.Degraded, "reasoning.effort", "%s counts thinking in tokens: %d", p.model, n)
-	setReasoning(p.req, func(r *llm.Reasoning) { r.Budget, r.Effort = n, "" })
+	setReasoning(p.req, func(r *llm.Reasoning) { r.Tokens, r.Effort = n, "" })
 }
 
 // nameEffort turns a number of tokens into the nearest effort: for models since the version that takes nothing else, and for
@@ -85,18 +85,18 @@ func (p planner) nameEffort() {
 	rules := p.format().Thinking
 	r, since := p.req.Reasoning, rules.EffortOnly
 	refused := !since.IsZero() && !p.info.ID.Version.IsZero() && p.info.ID.Version.Compare(since) >= 0
-	lacks := !p.has(format.ReasoningBudget) && p.has(format.ReasoningEffort) && (p.info.Efforts != "" || slices.Contains(rules.Families, p.settled.family))
-	if r.Budget <= 0 || !refused && !lacks {
+	lacks := !p.has(format.ReasoningTokens) && p.has(format.ReasoningEffort) && (p.info.Efforts != "" || slices.Contains(rules.Families, p.settled.family))
+	if r.Tokens <= 0 || !refused && !lacks {
 		return
 	}
 	effort := r.Effort
 	for _, word := range []string{"low", "medium", "high"} { // which all that take efforts have
-		if r.Effort == "" && (effort == "" || distance(r.Budget, budgets[word]) < distance(r.Budget, budgets[effort])) {
+		if r.Effort == "" && (effort == "" || distance(r.Tokens, budgets[word]) < distance(r.Tokens, budgets[effort])) {
 			effort = word
 		}
 	}
 	p.warn(llm.Degraded, "reasoning.budget", "%s does not count thinking in tokens; its effort is %s", p.model, effort)
-	setReasoning(p.req, func(r *llm.Reasoning) { r.Budget, r.Effort = 0, effort })
+	setReasoning(p.req, func(r *llm.Reasoning) { r.Tokens, r.Effort = 0, effort })
 }
 
 // nearestEffort replaces a word for how much to think that the format or the model lacks by the nearest that it has.
@@ -138,8 +138,8 @@ func (p planner) keepThinkingOn() {
 	if !p.req.Reasoning.Off || slices.Contains(own, "none") || p.info.MinThinking == 0 && len(own) == 0 {
 		return
 	}
-	least := llm.Reasoning{Budget: p.info.MinThinking}
-	if least.Budget == 0 {
+	least := llm.Reasoning{Tokens: p.info.MinThinking}
+	if least.Tokens == 0 {
 		least.Effort = effortNear(p.info.Efforts, 0, p.format().Thinking.Efforts)
 	}
 	p.warn(llm.Degraded, "reasoning.off", "%s always thinks; it is told to think as little as it can", p.model)
@@ -162,14 +162,14 @@ func (p planner) returnThinking() {
 // raiseTokenLimit makes the limit of the answer larger than that of its thinking,
 // where the limit counts both and thinking has a least number of tokens.
 func (p planner) raiseTokenLimit() {
-	least := p.format().Thinking.MinBudget
+	least := p.format().Thinking.MinTokens
 	if least == 0 {
 		return
 	}
-	budget := p.req.Reasoning.Budget
+	budget := p.req.Reasoning.Tokens
 	if budget > 0 && budget < least {
 		p.warn(llm.Degraded, "reasoning.budget", "the least is %d tokens", least)
-		setReasoning(p.req, func(r *llm.Reasoning) { r.Budget = least })
+		setReasoning(p.req, func(r *llm.Reasoning) { r.Tokens = least })
 		budget = least
 	}
 	most := p.info.MaxOutput - room
@@ -178,7 +178,7 @@ func (p planner) raiseTokenLimit() {
 	}
 	if budget > most && most >= least {
 		p.warn(llm.Degraded, "reasoning.budget", "the most is %d tokens, which leaves %d for the answer", most, room)
-		setReasoning(p.req, func(r *llm.Reasoning) { r.Budget = most })
+		setReasoning(p.req, func(r *llm.Reasoning) { r.Tokens = most })
 		budget = most
 	}
 	if budget == 0 || p.req.MaxTokens > budget {
@@ -202,7 +202,7 @@ func (p planner) dropReasoning() {
 // dynamicBudget leaves the budget out if the request leaves it to the model and the
 // format cannot express that.
 func (p planner) dynamicBudget() {
-	if p.req.Reasoning.Budget < 0 && !p.format().Thinking.Dynamic {
-		setReasoning(p.req, func(r *llm.Reasoning) { r.Budget = 0 })
+	if p.req.Reasoning.Tokens < 0 && !p.format().Thinking.Dynamic {
+		setReasoning(p.req, func(r *llm.Reasoning) { r.Tokens = 0 })
 	}
 }

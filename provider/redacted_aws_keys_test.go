@@ -24,7 +24,7 @@ func TestPartsOfAccessKeysStayHome(t *testing.T) {
 		w.WriteHeader(http.StatusTeapot)
 	}))
 	defer server.Close()
-	client := &provider.Client{Retry: provider.Retry{Attempts: 1}, Vendors: map[string]provider.Vendor{
+	client := &provider.Client{Retry: provider.RetryPolicy{Attempts: 1}, Vendors: map[string]provider.Vendor{
 		"own": {BaseURL: server.URL, Wires: []string{wire.Chat}}, "bedrock-eu": {Like: "bedrock", KeyEnv: "AWS_EU_KEY", Vars: map[string]string{"AWS_REGION": "eu-west-1"}},
 	}}
 	for _, said := range []string{secret, session, id + ":" + secret, id + ":" + secret + ":" + session} {

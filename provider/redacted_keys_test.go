@@ -46,7 +46,7 @@ func TestForeignKeysStayHome(t *testing.T) {
 					w.WriteHeader(http.StatusTeapot)
 				}))
 				client := &provider.Client{
-					Secrets: []string{keys[""]}, Retry: provider.Retry{Attempts: 1},
+					Secrets: []string{keys[""]}, Retry: provider.RetryPolicy{Attempts: 1},
 					Vendors: map[string]provider.Vendor{"own": {BaseURL: server.URL, Wires: []string{format}, KeyEnv: "OWN_KEY"}},
 				}
 				args, _ := json.Marshal(map[string]any{"text": spelled, "n": 12345678})

@@ -41,7 +41,7 @@ func TestARestartedServerIsAskedAgain(t *testing.T) {
 		return l.Addr().String(), func() { s.Close() }
 	}
 	address, stop := serve("127.0.0.1:0")
-	client := &provider.Client{Whole: true, Retry: provider.Retry{Attempts: 1, Base: time.Millisecond}}
+	client := &provider.Client{Whole: true, Retry: provider.RetryPolicy{Attempts: 1, Initial: time.Millisecond}}
 	m := open(t, client, "http://"+address+"/v1#m")
 	native := func() (bool, error) {
 		_, err := llm.Generate(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("Weather in Rome?")}, Tools: []llm.ToolDef{weather}})

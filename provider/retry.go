@@ -15,13 +15,13 @@ import (
 	"github.com/toolpost/toolpost/observe"
 )
 
-// Retry is how often and how patiently a request is sent again that the
+// RetryPolicy is how often and how patiently a request is sent again that the
 // vendor could not begin to answer. It is the only place where HTTP requests
 // are repeated. Zero fields are the defaults.
-type Retry struct {
+type RetryPolicy struct {
 	Attempts int           // in all; default 3, less than 2 means once
-	Base     time.Duration // before the second; default 1 s, doubled each time
-	Cap      time.Duration // never longer; default 30 s; a vendor that asks for more is not asked again
+	Initial  time.Duration // before the second; default 1 s, doubled each time
+	Max      time.Duration // never longer; default 30 s; a vendor that asks for more is not asked again
 }
 
 // waits returns the waits of a context, with those of the client in place of zero fields.
@@ -50,7 +50,7 @@ type RequestRetry struct {
 // EventType returns "request_retry". Retries of tools are another event.
 func (RequestRetry) EventType() string { return "request_retry" }
 
-func (r Retry) attempts() int {
+func (r RetryPolicy) attempts() int {
 	if r.Attempts == 0 {
 		return 3
 	}
@@ -60,8 +60,8 @@ func (r Retry) attempts() int {
 // wait is how long to wait after the n-th failure, counted from 1: what the
 // vendor asked for, else twice as long each time; a quarter of chance keeps
 // clients apart. It reports false if that is too long.
-func (r Retry) wait(n int, e *llm.Error, p requestctx.Patience, chance float64) (time.Duration, bool) {
-	base, limit := r.Base, r.Cap
+func (r RetryPolicy) wait(n int, e *llm.Error, p requestctx.Patience, chance float64) (time.Duration, bool) {
+	base, limit := r.Initial, r.Max
 	if base <= 0 {
 		base = time.Second
 	}

@@ -92,7 +92,7 @@ var png = []byte("\x89PNG\r\n\x1a\n0000")
 var extras = []extra{
 	{name: "nothing more"},
 	{name: "thinking", ask: func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Effort: "high"} }},
-	{name: "counted thinking", ask: func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Budget: 3000} }},
+	{name: "counted thinking", ask: func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Tokens: 3000} }},
 	{name: "no thinking", ask: func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Off: true} }},
 	{name: "an image", user: []llm.Part{llm.Media{Kind: llm.Image, MIME: "image/png", Data: png}}},
 	{name: "a document", user: []llm.Part{llm.Media{Kind: llm.Document, MIME: "application/pdf", Name: "report.v1.pdf", Data: []byte("%PDF-1.4")}}},

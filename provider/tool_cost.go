@@ -6,7 +6,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// ToolCost returns a function for tool.SelectionBudget.CostOf: about how many tokens a
+// ToolCost returns a function for tool.Selection.CostOf: about how many tokens a
 // definition has in the form that the vendor gets. For a model that is taught tools by
 // a prompt, the function counts names, descriptions and schemas. It caches its results
 // and is safe for concurrent use.

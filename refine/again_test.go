@@ -110,7 +110,7 @@ func TestAgain(t *testing.T) {
 			want := map[bool]string{false: c.plain, true: c.retracts}[retract]
 			req := ask()
 			req.Choice = c.choice
-			m := &refine.Again{Model: &tape{takes: [][]any{c.first, good}}, Retract: retract}
+			m := &refine.Retrier{Model: &tape{takes: [][]any{c.first, good}}, Retract: retract}
 			if got := heard(m.Stream(t.Context(), req)); got != want {
 				t.Errorf("%s, retract %v:\n got %s\nwant %s", c.why, retract, got, want)
 			}
@@ -153,7 +153,7 @@ func TestAgainLeavesNoTrace(t *testing.T) {
 	for cut := range whole {
 		for _, retract := range []bool{false, true} {
 			first := append(append([]any{}, whole[:cut]...), lost)
-			m := &refine.Again{Model: &tape{takes: [][]any{first, good}}, Retract: retract}
+			m := &refine.Retrier{Model: &tape{takes: [][]any{first, good}}, Retract: retract}
 			resp, err := llm.Generate(t.Context(), m, ask())
 			switch {
 			case err == nil && resp.Message.Text() != "fine":
@@ -176,7 +176,7 @@ func TestAgainStops(t *testing.T) {
 	for n := range 5 {
 		m := &tape{takes: [][]any{{text("a"), lost}, good}}
 		left := n
-		for range (&refine.Again{Model: m, Retract: true}).Stream(t.Context(), ask()) {
+		for range (&refine.Retrier{Model: m, Retract: true}).Stream(t.Context(), ask()) {
 			if left--; left < 0 {
 				break
 			}
@@ -193,7 +193,7 @@ func TestAgainTells(t *testing.T) {
 	req := ask()
 	req.Choice = llm.ToolChoice{Mode: llm.MustCall, Name: "f"}
 	var added []llm.Message
-	for ev := range (&refine.Again{Model: m, Retract: true}).Stream(t.Context(), req) {
+	for ev := range (&refine.Retrier{Model: m, Retract: true}).Stream(t.Context(), req) {
 		if r, ok := ev.(refine.Recovery); ok {
 			added = r.Added
 		}
@@ -213,15 +213,15 @@ func TestAgainReasons(t *testing.T) {
 		return refine.Defect{Cause: "rude", Problem: "it was rude", Tell: "Be kind.", Keep: true}, err == nil && said.Message.Text() == "no"
 	}}
 	m := &tape{takes: [][]any{{text("no"), stop}}}
-	a := &refine.Again{Model: m, Retract: true, Reasons: append(refine.Reasons(), rude), Attempts: 10}
+	a := &refine.Retrier{Model: m, Retract: true, Reasons: append(refine.Reasons(), rude), Attempts: 10}
 	req := ask()
-	req.Budget = llm.NewRetryBudget(2)
+	req.RetryBudget = llm.NewRetryBudget(2)
 	if got := heard(a.Stream(t.Context(), req)); got != "no retract (rude 1/2 +2) no retract (rude 2/2 +2) no stop/3>" {
 		t.Errorf("got %s", got)
 	}
 	m.asked = nil
 	a.Reasons[len(a.Reasons)-1].Once = true
-	req.Budget = llm.NewRetryBudget(9)
+	req.RetryBudget = llm.NewRetryBudget(9)
 	if got := heard(a.Stream(t.Context(), req)); got != "no retract (rude 1/1 +2) no stop/2>" {
 		t.Errorf("once: got %s", got)
 	}
@@ -234,7 +234,7 @@ func TestCodecsCannotRetract(t *testing.T) {
 		codec, _ := wire.For(format)
 		var out strings.Builder
 		s := codec.NewStream(&out, wireformat.Head{ID: "x", Model: "m"})
-		m := &refine.Again{Model: &tape{takes: [][]any{{text("half"), lost}, good}}, Retract: true}
+		m := &refine.Retrier{Model: &tape{takes: [][]any{{text("half"), lost}, good}}, Retract: true}
 		var failed error
 		for ev, err := range m.Stream(t.Context(), ask()) {
 			if err != nil {

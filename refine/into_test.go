@@ -161,7 +161,7 @@ func TestRecoveryWithinTheBudget(t *testing.T) {
 	}
 	m := &actor{says: []any{"no"}}
 	req := ask()
-	req.Budget = llm.NewRetryBudget(1)
+	req.RetryBudget = llm.NewRetryBudget(1)
 	if _, err := refine.Into[answer](t.Context(), m, req, 9); err == nil || len(m.asked) != 2 {
 		t.Errorf("a budget of 1: asked %d times, error %v", len(m.asked), err)
 	}

@@ -22,10 +22,10 @@ type RetryReason struct {
 type Defect struct {
 	Cause   RecoveryCause
 	Problem string // the problem, in one line
-	// Retry, if not empty, says that the answer does not count and the question
+	// RetryCause, if not empty, says that the answer does not count and the question
 	// is simply asked again: a [AnswerRetry] with this cause is sent instead of a
 	// [Recovery].
-	Retry string
+	RetryCause string
 	// Tell is what the model is told; empty asks the same question.
 	Tell string
 	// Keep shows the model its answer again, before what it is told.
@@ -77,7 +77,7 @@ func brokenOff(_ *llm.Request, _ *llm.Response, err error) (Defect, bool) {
 	if kind := llm.KindOf(err); err == nil || kind != llm.Incomplete && kind != llm.Malformed {
 		return Defect{}, false
 	}
-	return Defect{Cause: causeBroken, Problem: err.Error(), Retry: llm.KindOf(err).String()}, true
+	return Defect{Cause: causeBroken, Problem: err.Error(), RetryCause: llm.KindOf(err).String()}, true
 }
 
 // asCut returns the error of an answer as the reasons see it. A transient error after
@@ -97,7 +97,7 @@ func brokenPromise(_ *llm.Request, _ *llm.Response, err error) (Defect, bool) {
 	if err == nil || llm.KindOf(err) != llm.BrokenPromise || errors.As(err, &tried) {
 		return Defect{}, false
 	}
-	return Defect{Cause: causeBroken, Problem: err.Error(), Retry: llm.BrokenPromise.String(), Keep: true,
+	return Defect{Cause: causeBroken, Problem: err.Error(), RetryCause: llm.BrokenPromise.String(), Keep: true,
 		Tell: "Your last answer did not do what was asked: " + cause(err) + " Answer again and do it."}, true
 }
 

@@ -107,12 +107,12 @@ func TestAttemptsAddUpAndNeverMultiply(t *testing.T) {
 	m := &actor{says: []any{broken(llm.Incomplete)}}
 	stacked := refine.Retry(refine.Retry(refine.Structured(refine.Retry(m, 4), 3), 4), 4)
 	req := ask()
-	req.Budget = llm.NewRetryBudget(5)
+	req.RetryBudget = llm.NewRetryBudget(5)
 	if _, err := llm.Generate(t.Context(), stacked, req); llm.KindOf(err) != llm.Incomplete {
 		t.Fatal(err)
 	}
-	if len(m.asked) != 6 || req.Budget.Left() != 0 {
-		t.Errorf("asked %d times with a budget of 5, left %d", len(m.asked), req.Budget.Left())
+	if len(m.asked) != 6 || req.RetryBudget.Left() != 0 {
+		t.Errorf("asked %d times with a budget of 5, left %d", len(m.asked), req.RetryBudget.Left())
 	}
 	// Without a budget the outermost brings one.
 	m.asked = nil

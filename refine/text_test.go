@@ -37,7 +37,7 @@ func TestCallWrittenAsText(t *testing.T) {
 			})
 		})
 		req := &llm.Request{Messages: []llm.Message{llm.User("Look.")}, Tools: []llm.ToolDef{{Name: "look"}}}
-		r, err := llm.Generate(t.Context(), &refine.Again{Model: m, Retract: true}, req)
+		r, err := llm.Generate(t.Context(), &refine.Retrier{Model: m, Retract: true}, req)
 		if err != nil || asked != c.asked || len(r.Message.Calls()) > 0 {
 			t.Errorf("%s: asked %d times, %+v, %v", name, asked, r.Message, err)
 		}

@@ -127,7 +127,7 @@ var forClaude = inBoth([]VendorRule{
 		return ""
 	}},
 	{Name: "messages.effort_only", Family: "claude", Since: catalog.MakeVersion(4, 7), check: func(q *inquiry) string {
-		if q.model.ID.Raw != "" && thinks(q.Request) && q.Reasoning.Budget > 0 {
+		if q.model.ID.Raw != "" && thinks(q.Request) && q.Reasoning.Tokens > 0 {
 			return "\"thinking.type.enabled\" is not supported for this model. Use \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior."
 		}
 		return ""
@@ -244,7 +244,7 @@ var vendorRules = slices.Concat(shared, mediaRules, searchRules, forClaude, []Ve
 		return ""
 	}},
 	{Name: "gemini.one_thinking", Formats: onGemini, check: func(q *inquiry) string {
-		if q.Reasoning != nil && q.Reasoning.Budget != 0 && q.Reasoning.Effort != "" {
+		if q.Reasoning != nil && q.Reasoning.Tokens != 0 && q.Reasoning.Effort != "" {
 			return "You can only set only one of thinking budget and thinking level."
 		}
 		return ""
@@ -460,7 +460,7 @@ func sampled(words string) func(*inquiry) string {
 // beginTurn finds a turn with calls that does not begin with thinking, while
 // thinking is counted.
 func (q *inquiry) beginTurn() string {
-	if !thinks(q.Request) || q.Reasoning.Budget == 0 {
+	if !thinks(q.Request) || q.Reasoning.Tokens == 0 {
 		return ""
 	}
 	var first llm.Part
@@ -486,10 +486,10 @@ func (q *inquiry) beginTurn() string {
 }
 
 func (q *inquiry) budget() string {
-	if !thinks(q.Request) || q.Reasoning.Budget == 0 {
+	if !thinks(q.Request) || q.Reasoning.Tokens == 0 {
 		return ""
 	}
-	switch b := q.Reasoning.Budget; {
+	switch b := q.Reasoning.Tokens; {
 	case b < 1024:
 		return "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024"
 	case q.MaxTokens > 0 && q.MaxTokens <= b:

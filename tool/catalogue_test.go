@@ -57,7 +57,7 @@ func TestDefinitionsShrink(t *testing.T) {
 				whole += llm.EstimateTool(d)
 			}
 			r := tool.NewRanker(defs)
-			b := tool.SelectionBudget{Cost: int(float64(whole) * c.budget)}
+			b := tool.Selection{Cost: int(float64(whole) * c.budget)}
 			for _, q := range chunk {
 				kept, _ := r.Follow([]llm.Message{llm.User(q.Query)}, b)
 				cost, gold := 0, false

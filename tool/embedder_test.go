@@ -34,7 +34,7 @@ func TestRankerWithEmbedder(t *testing.T) {
 	if err != nil || len(ranked) != 3 || ranked[0].Name != "b" {
 		t.Errorf("%v, error %v", ranked, err)
 	}
-	kept, left, err := r.SelectContext(t.Context(), "rouge", tool.SelectionBudget{Tools: 1})
+	kept, left, err := r.SelectContext(t.Context(), "rouge", tool.Selection{Tools: 1})
 	if diff := cmp.Diff([]int{1}, kept); diff != "" || len(left) != 2 || err != nil {
 		t.Errorf("left %v, error %v\n%s", left, err, diff)
 	}
@@ -90,7 +90,7 @@ func TestAQuestionOfAnotherWidth(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := r.SelectContext(t.Context(), "a", tool.SelectionBudget{Tools: 1}); err == nil || !strings.Contains(err.Error(), "those of the tools have 3") {
+		if _, _, err := r.SelectContext(t.Context(), "a", tool.Selection{Tools: 1}); err == nil || !strings.Contains(err.Error(), "those of the tools have 3") {
 			t.Errorf("%d numbers: error %v", width, err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestAQuestionOfAnotherWidth(t *testing.T) {
 // TestCostsDoNotOverflow: a cost above any budget leaves no room.
 func TestCostsDoNotOverflow(t *testing.T) {
 	r := tool.NewRanker([]llm.ToolDef{{Name: "read_file"}, {Name: "write_file"}, {Name: "c"}})
-	kept, left := r.Select("read a file", tool.SelectionBudget{Cost: 10, CostOf: func(llm.ToolDef) int { return math.MaxInt }})
+	kept, left := r.Select("read a file", tool.Selection{Cost: 10, CostOf: func(llm.ToolDef) int { return math.MaxInt }})
 	if len(kept) != 1 || len(left) != 2 {
 		t.Errorf("kept %v, left %v", kept, left)
 	}

@@ -49,7 +49,7 @@ func ExampleSet_Select() {
 		tool.Func("book_flight", "Books a seat on a plane.", none),
 		tool.Func("read_file", "Reads a file.", none),
 	)
-	few, left := all.Select("Will I need an umbrella in Rome?", tool.SelectionBudget{Tools: 1})
+	few, left := all.Select("Will I need an umbrella in Rome?", tool.Selection{Tools: 1})
 	fmt.Println(few.Names(), len(left))
 	// Output: [get_weather] 2
 }

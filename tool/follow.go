@@ -151,7 +151,7 @@ func succeeded(conversation []llm.Message, id string) bool {
 // The indices are in the order of the first selection. A longer conversation therefore appends its tools, and a
 // vendor's cache of the prompt stays valid until a tool is dropped. The omitted definitions come best first. The same
 // conversation always gives the same selection.
-func (r *Ranker) Follow(conversation []llm.Message, b SelectionBudget) (kept []int, left []Omitted) {
+func (r *Ranker) Follow(conversation []llm.Message, b Selection) (kept []int, left []Omitted) {
 	f := &following{r: r, b: b.filled(), has: make([]bool, len(r.defs)), stays: make([]bool, len(r.defs))}
 	f.stay(r.places(b.Pinned))
 	for _, m := range conversation {
@@ -185,7 +185,7 @@ func said(m llm.Message) string {
 // following is a selection that follows a conversation.
 type following struct {
 	r          *Ranker
-	b          SelectionBudget
+	b          Selection
 	kept       []int
 	left       []Omitted
 	has, stays []bool // kept, and for good

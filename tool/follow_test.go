@@ -44,7 +44,7 @@ func answered(id string, failed bool) llm.Message {
 // then.
 func TestFollow(t *testing.T) {
 	set := office(t)
-	names := func(b tool.SelectionBudget, msgs ...llm.Message) []string {
+	names := func(b tool.Selection, msgs ...llm.Message) []string {
 		kept, left := set.Follow(msgs, b)
 		if kept.Len()+len(left) != set.Len() {
 			t.Errorf("%d selected and %d left of %d", kept.Len(), len(left), set.Len())
@@ -56,7 +56,7 @@ func TestFollow(t *testing.T) {
 		}
 		return kept.Names()
 	}
-	six := tool.SelectionBudget{Tools: 6}
+	six := tool.Selection{Tools: 6}
 	mail, bank := llm.User("delete the e-mail message from Ann"), llm.User("create a money transfer between my accounts")
 	first := names(six, mail)
 	if len(first) != 6 || !slices.Contains(first, "mail__delete") {
@@ -75,12 +75,12 @@ func TestFollow(t *testing.T) {
 	if got := names(six, append(used, llm.Note("create a money transfer between accounts"))...); !slices.Equal(got, first) {
 		t.Errorf("a note of the library changed the selection from %v to %v", first, got)
 	}
-	wide := tool.SelectionBudget{Tools: 12}
+	wide := tool.Selection{Tools: 12}
 	before := names(wide, used...)
 	if got := names(wide, append(used, llm.User("thanks, delete one more e-mail"))...); !slices.Equal(got[:len(before)], before) {
 		t.Errorf("%v is not appended to %v", got, before)
 	}
-	pinned := tool.SelectionBudget{Tools: 1, Pinned: []string{"weather__read", "calendar__list", "nosuch"}}
+	pinned := tool.Selection{Tools: 1, Pinned: []string{"weather__read", "calendar__list", "nosuch"}}
 	if got := names(pinned, mail); !slices.Equal(got, []string{"weather__read", "calendar__list"}) {
 		t.Errorf("pinned: %v", got)
 	}
@@ -98,7 +98,7 @@ func TestFollow(t *testing.T) {
 // A group is selected whole, or not at all, unless it alone is over the budget.
 func TestFollowGroups(t *testing.T) {
 	set := office(t)
-	b := tool.SelectionBudget{Tools: 9, GroupOf: func(d llm.ToolDef) string {
+	b := tool.Selection{Tools: 9, GroupOf: func(d llm.ToolDef) string {
 		namespace, _, _ := set.Original(d.Name)
 		return namespace
 	}}
@@ -142,13 +142,13 @@ func TestFollowOddities(t *testing.T) {
 		{"a definition of 1 MB", tool.MustSet(big, many[1], many[2]), "large words", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			kept, left := c.set.Follow([]llm.Message{llm.User(c.question)}, tool.SelectionBudget{Tools: 1})
+			kept, left := c.set.Follow([]llm.Message{llm.User(c.question)}, tool.Selection{Tools: 1})
 			if kept.Len() != c.want || kept.Len()+len(left) != c.set.Len() {
 				t.Errorf("%d selected, %d left of %d", kept.Len(), len(left), c.set.Len())
 			}
 		})
 	}
-	if kept, _ := office(t).Follow(nil, tool.SelectionBudget{Tools: 3}); kept.Len() != 3 {
+	if kept, _ := office(t).Follow(nil, tool.Selection{Tools: 3}); kept.Len() != 3 {
 		t.Errorf("without a conversation: %v", kept.Names())
 	}
 }
@@ -205,12 +205,12 @@ func TestFollowKeepsPinnedAndCalledTools(t *testing.T) {
 	set := office(t)
 	later := []llm.Message{llm.User("create a money transfer between my accounts"), llm.User("delete the bank account"), llm.User("send an e-mail about the transfer")}
 	for name, c := range map[string]struct {
-		budget tool.SelectionBudget
+		budget tool.Selection
 		before []llm.Message
 	}{
-		"pinned": {tool.SelectionBudget{Tools: 2, Pinned: []string{"weather__read"}}, nil},
-		"called": {tool.SelectionBudget{Tools: 2}, []llm.Message{llm.User("read my e-mail"), called("1", "weather__read", "{}"), answered("1", false)}},
-		"found":  {tool.SelectionBudget{Tools: 2}, []llm.Message{llm.User("read my e-mail"), called("1", tool.FinderName, `{"query":"weather forecast of a city"}`), answered("1", false)}},
+		"pinned": {tool.Selection{Tools: 2, Pinned: []string{"weather__read"}}, nil},
+		"called": {tool.Selection{Tools: 2}, []llm.Message{llm.User("read my e-mail"), called("1", "weather__read", "{}"), answered("1", false)}},
+		"found":  {tool.Selection{Tools: 2}, []llm.Message{llm.User("read my e-mail"), called("1", tool.FinderName, `{"query":"weather forecast of a city"}`), answered("1", false)}},
 	} {
 		for n := range len(later) + 1 {
 			kept, _ := set.Follow(append(slices.Clone(c.before), later[:n]...), c.budget)

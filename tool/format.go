@@ -50,10 +50,10 @@ func OfferFormats(t Tool) (Tool, error) {
 			return out, err
 		}
 	}
-	if plan := t.Plan; plan != nil {
-		t.Plan = func(ctx context.Context, args json.RawMessage) (Plan, error) {
+	if preview := t.Preview; preview != nil {
+		t.Preview = func(ctx context.Context, args json.RawMessage) (Preview, error) {
 			rest, _ := takeFormat(args)
-			return plan(ctx, rest)
+			return preview(ctx, rest)
 		}
 	}
 	if bind := t.Bind; bind != nil {

@@ -137,8 +137,8 @@ func (r *Ranker) ranked(hits []rank.Hit) []Ranked {
 // tools was meant.
 func (r *Ranker) Fit(question string) float64 { return r.index.Fit(question) }
 
-// SelectionBudget limits a selection. The zero value means no limit.
-type SelectionBudget struct {
+// Selection limits how many tools are selected. The zero value means no limit.
+type Selection struct {
 	Tools int // maximum number; 0 means any number
 	Cost  int // of all definitions together; 0 means any
 	// CostOf is the cost of one definition; nil means [llm.EstimateTool].
@@ -154,7 +154,7 @@ type SelectionBudget struct {
 }
 
 // filled returns the budget with a function in place of nil.
-func (b SelectionBudget) filled() SelectionBudget {
+func (b Selection) filled() Selection {
 	if b.CostOf == nil {
 		b.CostOf = llm.EstimateTool
 	}
@@ -162,7 +162,7 @@ func (b SelectionBudget) filled() SelectionBudget {
 }
 
 // holds reports whether so many tools of that cost are within the budget.
-func (b SelectionBudget) holds(tools, cost int) bool {
+func (b Selection) holds(tools, cost int) bool {
 	return (b.Tools <= 0 || tools <= b.Tools) && (b.Cost <= 0 || cost <= b.Cost)
 }
 
@@ -178,12 +178,12 @@ type Omitted struct {
 // omitted definitions, best first. At least one definition is always kept, even
 // if it alone is over the budget. The same question always gives the same
 // selection.
-func (r *Ranker) Select(question string, b SelectionBudget) (kept []int, left []Omitted) {
+func (r *Ranker) Select(question string, b Selection) (kept []int, left []Omitted) {
 	return r.within(b, r.Rank(question), nil)
 }
 
 // SelectContext is [Ranker.Select] for a ranker with an [Embedder].
-func (r *Ranker) SelectContext(ctx context.Context, question string, b SelectionBudget) (kept []int, left []Omitted, err error) {
+func (r *Ranker) SelectContext(ctx context.Context, question string, b Selection) (kept []int, left []Omitted, err error) {
 	ranked, err := r.RankContext(ctx, question)
 	if err != nil {
 		return nil, nil, err
@@ -194,7 +194,7 @@ func (r *Ranker) SelectContext(ctx context.Context, question string, b Selection
 
 // within returns the ranked definitions that are within the budget, in addition
 // to those in must.
-func (r *Ranker) within(b SelectionBudget, ranked []Ranked, must []int) (kept []int, left []Omitted) {
+func (r *Ranker) within(b Selection, ranked []Ranked, must []int) (kept []int, left []Omitted) {
 	b = b.filled()
 	t := &taking{r: r, b: b, taken: make([]bool, len(r.defs))}
 	if b.GroupOf != nil {
@@ -221,7 +221,7 @@ func (r *Ranker) within(b SelectionBudget, ranked []Ranked, must []int) (kept []
 // taking is the state of a selection.
 type taking struct {
 	r      *Ranker
-	b      SelectionBudget
+	b      Selection
 	groups map[string][]int // nil without groups
 	taken  []bool
 	kept   []int
@@ -262,7 +262,7 @@ func (t *taking) take(places []int) {
 }
 
 // cost returns the total cost of definitions.
-func (r *Ranker) cost(b SelectionBudget, places []int) int {
+func (r *Ranker) cost(b Selection, places []int) int {
 	sum := 0
 	for _, i := range places {
 		sum = plus(sum, b.CostOf(r.defs[i]))
@@ -306,7 +306,7 @@ func (s *Set) RankerOf(defs []llm.ToolDef) *Ranker {
 }
 
 // Exceeds reports whether the tools of the set are over the budget together.
-func (s *Set) Exceeds(b SelectionBudget) bool {
+func (s *Set) Exceeds(b Selection) bool {
 	b = b.filled()
 	cost := 0
 	for _, d := range s.Defs() {
@@ -320,7 +320,7 @@ func (s *Set) Exceeds(b SelectionBudget) bool {
 // Follow returns the tools for a conversation within the budget, in the order
 // of their first selection, and the omitted tools, best first. See
 // [Ranker.Follow].
-func (s *Set) Follow(conversation []llm.Message, b SelectionBudget) (*Set, []Omitted) {
+func (s *Set) Follow(conversation []llm.Message, b Selection) (*Set, []Omitted) {
 	if !s.Exceeds(b) {
 		return s, nil
 	}
@@ -331,7 +331,7 @@ func (s *Set) Follow(conversation []llm.Message, b SelectionBudget) (*Set, []Omi
 // Select returns the tools that fit the question best within the budget, in the
 // order of the set, and the omitted tools, best first. The selection of a
 // non-empty set is not empty. See [Ranker.Select].
-func (s *Set) Select(question string, b SelectionBudget) (*Set, []Omitted) {
+func (s *Set) Select(question string, b Selection) (*Set, []Omitted) {
 	kept, left := s.Ranker().Select(question, b)
 	if left == nil {
 		return s, nil

@@ -61,7 +61,7 @@ func TestNilSetIsEmpty(t *testing.T) {
 	if _, ok := s.Lookup("a"); ok || s.Len() != 0 || len(s.Names()) != 0 || len(s.Defs()) != 0 || s.Schema("a") != nil || len(s.Nearest("a")) != 0 {
 		t.Error("a nil set has something in it")
 	}
-	if got, left := s.Select("anything", tool.SelectionBudget{Tools: 1}); got.Len() != 0 || left != nil {
+	if got, left := s.Select("anything", tool.Selection{Tools: 1}); got.Len() != 0 || left != nil {
 		t.Error("a selection of nothing")
 	}
 	if s.Prefix("x").Len() != 0 {
@@ -209,14 +209,14 @@ func TestSelect(t *testing.T) {
 	s := described("write_file: Writes a file", "get_weather: Returns the weather of a city", "read_file: Reads a file")
 	for _, c := range []struct {
 		why  string
-		b    tool.SelectionBudget
+		b    tool.Selection
 		want []string
 		left []string
 	}{
-		{"no budget keeps all", tool.SelectionBudget{}, []string{"write_file", "get_weather", "read_file"}, nil},
-		{"the best, in the set's order", tool.SelectionBudget{Tools: 2}, []string{"write_file", "read_file"}, []string{"get_weather"}},
-		{"the cost is what the caller says", tool.SelectionBudget{Cost: 2, CostOf: func(llm.ToolDef) int { return 1 }}, []string{"write_file", "read_file"}, []string{"get_weather"}},
-		{"never empty", tool.SelectionBudget{Cost: 1}, []string{"read_file"}, []string{"write_file", "get_weather"}},
+		{"no budget keeps all", tool.Selection{}, []string{"write_file", "get_weather", "read_file"}, nil},
+		{"the best, in the set's order", tool.Selection{Tools: 2}, []string{"write_file", "read_file"}, []string{"get_weather"}},
+		{"the cost is what the caller says", tool.Selection{Cost: 2, CostOf: func(llm.ToolDef) int { return 1 }}, []string{"write_file", "read_file"}, []string{"get_weather"}},
+		{"never empty", tool.Selection{Cost: 1}, []string{"read_file"}, []string{"write_file", "get_weather"}},
 	} {
 		got, left := s.Select("please read this file for me", c.b)
 		if diff := cmp.Diff(c.want, got.Names()); diff != "" {

@@ -55,13 +55,13 @@ type Tool struct {
 	// Output counts even with an error: it holds the work done before the
 	// failure.
 	Call func(ctx context.Context, args json.RawMessage) (Output, error)
-	// Plan describes the effects of a call, for a person who is asked about it.
-	// It changes nothing. If Plan is nil, only the arguments are shown. An
+	// Preview describes the effects of a call, for a person who is asked about it.
+	// It changes nothing. If Preview is nil, only the arguments are shown. An
 	// error explains why the call would fail.
-	Plan func(ctx context.Context, args json.RawMessage) (Plan, error)
+	Preview func(ctx context.Context, args json.RawMessage) (Preview, error)
 	// Bind returns what a call acts on and its arguments do not fix, like the folder
 	// of a file. It changes nothing. An approval counts only while the pins are the
-	// same when the call is about to run. If Bind is nil, they are those of Plan.
+	// same when the call is about to run. If Bind is nil, they are those of Preview.
 	Bind func(ctx context.Context, args json.RawMessage) ([]Pin, error)
 
 	namespace, base string // the original name, before Prefix

@@ -212,7 +212,7 @@ var features = []struct {
 	{"stop", func(r *llm.Request) string { return fmt.Sprint(r.Stop) }, []string{"stop"}},
 	{"penalties", func(r *llm.Request) string { return fmt.Sprint(r.FrequencyPenalty != nil) }, []string{"frequency_penalty"}},
 	{"output", func(r *llm.Request) string { return fmt.Sprint(r.Output != nil) }, []string{"output without schema"}},
-	{"reasoning", func(r *llm.Request) string { return fmt.Sprint(r.Reasoning != nil && r.Reasoning.Budget > 0) }, []string{"reasoning.budget"}},
+	{"reasoning", func(r *llm.Request) string { return fmt.Sprint(r.Reasoning != nil && r.Reasoning.Tokens > 0) }, []string{"reasoning.budget"}},
 }
 
 func countParts(r *llm.Request, is func(llm.Part) bool) string {

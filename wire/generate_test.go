@@ -457,7 +457,7 @@ var formatTraits = map[string]traits{
 			return llm.Citation{URL: "https://a.b", Title: "T", Quote: "q", Raw: state(Messages,
 				`{"type":"web_search_result_location","url":"https://a.b","title":"T","encrypted_index":"x","cited_text":"q"}`)}
 		},
-		reasoning: []llm.Reasoning{{Budget: 1024}, {Effort: "high", Summary: "summarized"}, {Off: true}, {Budget: 99, Effort: "low"}},
+		reasoning: []llm.Reasoning{{Tokens: 1024}, {Effort: "high", Summary: "summarized"}, {Off: true}, {Tokens: 99, Effort: "low"}},
 		extras:    []string{"metadata", "container"}, partExtra: "cache_control",
 		usage: func(g *gen) llm.Usage {
 			u := usageWithCache(g)
@@ -487,7 +487,7 @@ var formatTraits = map[string]traits{
 		thinking: func(g *gen) llm.Thinking {
 			return llm.Thinking{Text: g.sentence(), State: state(Gemini, `{"thoughtSignature":"c2ln"}`)}
 		},
-		reasoning: []llm.Reasoning{{Effort: "low"}, {Off: true}, {Budget: 100}, {Budget: 5, Summary: "none"}},
+		reasoning: []llm.Reasoning{{Effort: "low"}, {Off: true}, {Tokens: 100}, {Tokens: 5, Summary: "none"}},
 		extras:    []string{"safetySettings", "cachedContent"}, partExtra: "partMetadata",
 		usage: func(g *gen) llm.Usage {
 			return llm.Usage{Input: 100 + g.IntN(99), Output: 50, CacheRead: g.IntN(50), Reasoning: g.IntN(9)}

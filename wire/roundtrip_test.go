@@ -77,8 +77,8 @@ func TestModelFields(t *testing.T) {
 		func(r *llm.Request) { r.TopK = &k },
 		func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Off: true} },
 		func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Effort: "high"} },
-		func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Budget: 2000} },
-		func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Budget: 2000, Effort: "low", Summary: "omitted"} },
+		func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Tokens: 2000} },
+		func(r *llm.Request) { r.Reasoning = &llm.Reasoning{Tokens: 2000, Effort: "low", Summary: "omitted"} },
 		func(r *llm.Request) {
 			r.Extra = llm.Extra{Converse: {"additionalModelRequestFields": json.RawMessage(`{"other":1}`)}}
 		},

@@ -67,7 +67,7 @@ func TestALongChat(t *testing.T) {
 		read = slices.Clone(req.Messages)
 		return sim.Offline{}.Stream(ctx, req)
 	})}
-	a.BeforeTurn = func(_ context.Context, p *agent.TurnPlan) error {
+	a.BeforeTurn = func(_ context.Context, p *agent.TurnStart) error {
 		for llm.EstimateMessages(p.Messages...) > 20_000 {
 			next := 1 + slices.IndexFunc(p.Messages[1:], func(m llm.Message) bool { return m.Role == llm.RoleUser })
 			if next == 0 {

@@ -1,13 +1,17 @@
 package layers
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/internal/apicheck"
 )
 
 // shared are the names of types that several public packages use, with the
@@ -25,7 +29,6 @@ var shared = map[string]string{
 	"Options":    "the settings of the package's one function",
 	"Progress":   "how far a tool has come, and the event that says so",
 	"Request":    "what a model is asked, and its record",
-	"Retry":      "sending a request again: how often, and one time that it was",
 	"SideEffect": "a change that a tool made, and its record",
 	"Span":       "from where to where: in a text, and in time",
 	"Start":      "the first element: of a stream, and of a record",
@@ -96,4 +99,95 @@ func TestImportedTypeNamesHaveOneMeaning(t *testing.T) {
 			t.Errorf("%s is a type of %q only: take it off the list", name, all[name])
 		}
 	}
+}
+
+// words are parts of names that have been used for several things, each with
+// its one meaning and all exported names that contain it.
+var words = map[string]struct{ meaning, names string }{
+	"again": {"nothing: another attempt is a retry, and a call of unknown outcome that is made once more a repeat", ""},
+	"budget": {"how much may be used up before something ends", `
+		agent.Agent.RetryBudget eval.ErrBudget invoke.Budget invoke.Runner.Budget llm.NewRetryBudget llm.Request.RetryBudget llm.RetryBudget`},
+	"outcome": {"how a call ended", `
+		invoke.Outcome journal.KindOutcome journal.OutcomeRecord journal.UnknownOutcomeError`},
+	"plan": {"what is to be done, and in which order", `
+		eval.Evaluator.Plan eval.KindPlan eval.ReadPlan eval.Summary.Plan invoke.Planned journal.KindPlan journal.SessionPlan
+		journal.SessionPlan.Plan journal.SessionPlan.PlanHash`},
+	"question": {"what a person is asked", `
+		invoke.Question invoke.QuestionOf journal.KindQuestion journal.QuestionRecord`},
+	"repair": {"an edit with which the text of a call can be read, or its arguments are valid", `
+		eval.ModelSummary.Repairs eval.Production.Repaired invoke.Checked.Repairs journal.KindRepair journal.OutcomeRecord.Repairs
+		journal.Receipt.Repairs journal.RepairRecord journal.RepairRecord.Repairs llm.Provenance.Repairs llm.Repair llm.RepairClass
+		llm.Repaired observe.ToolCall.Repairs`},
+	"retry": {"another attempt after one that failed", `
+		agent.Agent.RetryBudget agent.AnswerRetry agent.Retry eval.ModelSummary.Retries eval.Trial.Retries invoke.ToolRetry llm.Error.RetryAfter llm.NewRetryBudget llm.Request.RetryBudget
+		llm.RetryBudget observe.ModelCall.Retries observe.Retry observe.ToolCall.Retries provider.Client.Retry provider.RequestRetry
+		provider.RetryPolicy refine.AnswerRetry refine.Defect.RetryCause refine.Retrier refine.Retry refine.RetryReason
+		tool.Error.RetryAfter tool.Error.ShouldRetry`},
+}
+
+// forms are the words of [words] in other forms.
+var forms = map[string]string{
+	"budgets": "budget", "outcomes": "outcome", "plans": "plan", "planned": "plan", "questions": "question", "repairs": "repair", "repaired": "repair",
+	"retries": "retry", "retrier": "retry", "retrying": "retry",
+}
+
+// A word that once had several meanings has one in all exported names.
+func TestWordsOfNamesHaveOneMeaning(t *testing.T) {
+	lines, err := apicheck.Surface("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[string][]string)
+	for _, line := range lines {
+		name := exportedName(line)
+		for _, part := range camel.FindAllString(name[strings.LastIndexByte(name, '.')+1:], -1) {
+			part = strings.ToLower(part)
+			if w := cmp.Or(forms[part], part); words[w].meaning != "" {
+				found[w] = append(found[w], name)
+			}
+		}
+	}
+	for w, allowed := range words {
+		names := slices.Compact(slices.Sorted(slices.Values(found[w])))
+		listed := strings.Fields(allowed.names)
+		for _, n := range names {
+			if !slices.Contains(listed, n) {
+				t.Errorf("%s: the word %q means %s. List the name in this file if it means this; if not, take another word", n, w, allowed.meaning)
+			}
+		}
+		for _, n := range listed {
+			if !slices.Contains(names, n) {
+				t.Errorf("there is no %s: take it off the list of %q", n, w)
+			}
+		}
+	}
+}
+
+var camel = regexp.MustCompile(`[A-Z][a-z0-9]*`)
+
+// exportedName returns the name that a line of api/current.txt is about, with its package
+// and, for a field or method, its type.
+func exportedName(line string) string {
+	pkg, rest, _ := strings.Cut(strings.TrimPrefix(line, "pkg "), ", ")
+	kind, rest, _ := strings.Cut(rest, " ")
+	if kind == "method" {
+		recv, rest, _ := strings.Cut(rest, ") ")
+		typ, _, _ := strings.Cut(strings.Trim(recv, "(*"), "[")
+		name, _, _ := strings.Cut(rest, "(")
+		return pkg + "." + typ + "." + name
+	}
+	end := strings.IndexFunc(rest, func(r rune) bool { return strings.ContainsRune(" ([", r) })
+	if end < 0 {
+		end = len(rest)
+	}
+	name := pkg + "." + rest[:end]
+	if _, member, ok := strings.Cut(rest, " struct, "); ok && !strings.HasPrefix(member, "embedded ") {
+		field, _, _ := strings.Cut(member, " ")
+		return name + "." + field
+	}
+	if _, member, ok := strings.Cut(rest, " interface, "); ok {
+		method, _, _ := strings.Cut(member, "(")
+		return name + "." + method
+	}
+	return name
 }

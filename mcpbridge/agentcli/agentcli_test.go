@@ -242,7 +242,7 @@ func TestHowAnswersEnd(t *testing.T) {
 		t.Errorf("%v %+v", err, done.Calls)
 	}
 	// A run says so if there is neither text nor call, in both modes.
-	a = &agent.Agent{Model: model(t, "nothing"), Caller: []llm.ToolDef{weatherDef}, Budget: -1}
+	a = &agent.Agent{Model: model(t, "nothing"), Caller: []llm.ToolDef{weatherDef}, RetryBudget: -1}
 	if done, err := a.Ask(t.Context(), llm.User("Weather?")); err == nil || done.Finish.Raw != "empty-tool-routing-output" {
 		t.Errorf("%v %q", err, done.Finish.Raw)
 	}

@@ -65,7 +65,7 @@ func TestHostilePrograms(t *testing.T) {
 				t.Errorf("%q steers a terminal", err)
 			}
 			var cities []string
-			a := &agent.Agent{Model: m, Budget: -1, Tools: &invoke.Runner{Tools: tool.MustSet(weather(&cities))}}
+			a := &agent.Agent{Model: m, RetryBudget: -1, Tools: &invoke.Runner{Tools: tool.MustSet(weather(&cities))}}
 			if _, err := a.Ask(t.Context(), llm.User("Weather?")); llm.KindOf(err) != row.kind || cities != nil {
 				t.Errorf("in a run: %v, ran %v", err, cities)
 			}

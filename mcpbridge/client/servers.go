@@ -272,9 +272,9 @@ func (s *Servers) current() (*tool.Set, error) {
 // first, of these servers, whatever others it has. Before each turn it reads the lists
 // that changed, and has the model and the runner use the tools that the servers have
 // then. Servers that are not there are tried again meanwhile.
-func (s *Servers) BeforeTurn(first *tool.Set) func(context.Context, *agent.TurnPlan) error {
+func (s *Servers) BeforeTurn(first *tool.Set) func(context.Context, *agent.TurnStart) error {
 	began := nameSet(first)
-	return func(ctx context.Context, plan *agent.TurnPlan) error {
+	return func(ctx context.Context, plan *agent.TurnStart) error {
 		s.catchUp(ctx)
 		now, err := s.current()
 		if err != nil {

@@ -120,7 +120,7 @@ func play(t *testing.T, o otelobserve.Options) (*receiver, *journal.Memory) {
 	id := "openai+" + server.URL + "/v1#sim/native"
 	info := catalog.Default().Lookup(id)
 	info.NativeTools = catalog.Answer{Support: catalog.Yes}
-	client := &provider.Client{HTTP: server.Client(), Catalog: catalog.Default().With(info), Retry: provider.Retry{Base: time.Millisecond}}
+	client := &provider.Client{HTTP: server.Client(), Catalog: catalog.Default().With(info), Retry: provider.RetryPolicy{Initial: time.Millisecond}}
 	m, err := client.Open(id)
 	if err != nil {
 		t.Fatal(err)

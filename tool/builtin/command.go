@@ -60,7 +60,7 @@ type commandIn struct {
 
 // Tool returns run_command.
 func (c Command) Tool() tool.Tool {
-	return bound(planned(define(tool.Tool{
+	return bound(previewed(define(tool.Tool{
 		Name:    "run_command",
 		Timeout: c.timeout() + time.Second,
 		Description: `Run a program and return what it prints and its exit code. No shell is involved: pipes, redirections, wildcards, variables and && do not work; each argument is passed as it is.
@@ -70,12 +70,12 @@ The format is a program's name and a list of arguments, for example program: go,
 "program":{"type":"string","minLength":1,"description":"Name of the program on the PATH, or a path to it, like go."},
 "args":{"type":"array","items":{"type":"string"},"maxItems":256,"description":"Arguments, one per item, like [\"test\",\"./...\"]. Default: none."},
 "input":{"type":"string","description":"Text for the program's standard input. Default: empty."}}}`,
-		`{"program":"go","args":["test","./..."]}`, c.run), c.plan), c.bind)
+		`{"program":"go","args":["test","./..."]}`, c.run), c.preview), c.bind)
 }
 
-// plan returns the program that would run, and its folder.
-func (c Command) plan(_ context.Context, in commandIn) (tool.Plan, error) {
-	p := tool.Plan{Command: append([]string{in.Program}, in.Args...), Dir: c.Dir, Input: in.Input, AnyProgram: true}
+// preview returns the program that would run, and its folder.
+func (c Command) preview(_ context.Context, in commandIn) (tool.Preview, error) {
+	p := tool.Preview{Command: append([]string{in.Program}, in.Args...), Dir: c.Dir, Input: in.Input, AnyProgram: true}
 	if err := in.check(); err != nil {
 		return p, err
 	}
@@ -88,7 +88,7 @@ func (c Command) bind(_ context.Context, in commandIn) ([]tool.Pin, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	p := tool.Plan{Command: append([]string{in.Program}, in.Args...), Dir: c.Dir, Input: in.Input}
+	p := tool.Preview{Command: append([]string{in.Program}, in.Args...), Dir: c.Dir, Input: in.Input}
 	return commandPins(p)
 }
 

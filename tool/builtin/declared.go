@@ -266,7 +266,7 @@ func (d Declared) Works() bool { return len(d.Command) > 0 || d.HTTP != nil }
 func (d Declared) Tool(c Command, source string) (tool.Tool, error) {
 	t := tool.Tool{
 		Name: d.Name, Description: d.Description, Input: schema.Schema(d.Schema), Examples: d.Examples,
-		Effects: d.Effects, Timeout: d.Timeout, Origin: tool.File, Source: source, Plan: d.plan(c.Dir), Bind: d.bind(c.Dir),
+		Effects: d.Effects, Timeout: d.Timeout, Origin: tool.File, Source: source, Preview: d.preview(c.Dir), Bind: d.bind(c.Dir),
 	}
 	switch {
 	case len(d.Command) > 0:

@@ -45,34 +45,34 @@ func (d Declared) command(c Command) func(context.Context, json.RawMessage) (too
 	}
 }
 
-// plan returns the program that d would run for a call, or its request to a server.
-func (d Declared) plan(dir string) func(context.Context, json.RawMessage) (tool.Plan, error) {
-	return func(ctx context.Context, raw json.RawMessage) (tool.Plan, error) {
+// preview returns the program that d would run for a call, or its request to a server.
+func (d Declared) preview(dir string) func(context.Context, json.RawMessage) (tool.Preview, error) {
+	return func(ctx context.Context, raw json.RawMessage) (tool.Preview, error) {
 		args, err := outgoing.Arguments(raw)
 		if err != nil {
-			return tool.Plan{}, err
+			return tool.Preview{}, err
 		}
 		if d.HTTP == nil {
 			line, err := d.line(args)
 			if err == nil {
 				_, err = findProgram(dir, line[0])
 			}
-			return tool.Plan{Command: line, Dir: dir, Input: string(raw)}, err
+			return tool.Preview{Command: line, Dir: dir, Input: string(raw)}, err
 		}
 		req, err := d.HTTP.request(ctx, args, raw)
 		if err != nil {
-			return tool.Plan{}, err
+			return tool.Preview{}, err
 		}
-		return tool.Plan{Request: req.Method + " " + req.URL.String()}, nil
+		return tool.Preview{Request: req.Method + " " + req.URL.String()}, nil
 	}
 }
 
 // bind returns what d would run or ask for a call: the command line with its program
 // files, or the request with the headers and variables that the description names.
 func (d Declared) bind(dir string) func(context.Context, json.RawMessage) ([]tool.Pin, error) {
-	plan := d.plan(dir)
+	preview := d.preview(dir)
 	return func(ctx context.Context, raw json.RawMessage) ([]tool.Pin, error) {
-		p, err := plan(ctx, raw)
+		p, err := preview(ctx, raw)
 		if err != nil {
 			return nil, err
 		}

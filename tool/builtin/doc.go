@@ -29,9 +29,9 @@ func define[In any](t tool.Tool, input string, example string, fn func(context.C
 	return t
 }
 
-// planned returns t with a plan, which takes the arguments as a struct, too.
-func planned[In any](t tool.Tool, fn func(context.Context, In) (tool.Plan, error)) tool.Tool {
-	t.Plan = typed(t.Name, fn)
+// previewed returns t with a preview, which takes the arguments as a struct, too.
+func previewed[In any](t tool.Tool, fn func(context.Context, In) (tool.Preview, error)) tool.Tool {
+	t.Preview = typed(t.Name, fn)
 	return t
 }
 

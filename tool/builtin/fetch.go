@@ -39,7 +39,7 @@ type fetchIn struct {
 
 // Tool returns fetch_url.
 func (f Fetch) Tool() tool.Tool {
-	return planned(define(tool.Tool{
+	return previewed(define(tool.Tool{
 		Name:    "fetch_url",
 		Effects: tool.ReadOnly,
 		Timeout: f.timeout() + time.Second,
@@ -48,8 +48,8 @@ Use it when you know the address. Do not use it to search; use web_search instea
 At most 1 MiB is read; longer pages are cut and say so. Images, archives and other binary content are refused with their type.`,
 	}, `{"type":"object","additionalProperties":false,"required":["url"],"properties":{
 "url":{"type":"string","format":"uri","maxLength":4096,"description":"Full address with http:// or https://, like https://go.dev/doc/."}}}`,
-		`{"url":"https://go.dev/doc/"}`, f.fetch), func(_ context.Context, in fetchIn) (tool.Plan, error) {
-		return tool.Plan{Request: "GET " + in.URL}, nil
+		`{"url":"https://go.dev/doc/"}`, f.fetch), func(_ context.Context, in fetchIn) (tool.Preview, error) {
+		return tool.Preview{Request: "GET " + in.URL}, nil
 	})
 }
 

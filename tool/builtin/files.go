@@ -35,7 +35,7 @@ type Files struct {
 	jail *jail
 	mu   sync.Mutex
 	seen map[string][sha256.Size]byte // content of each file when it was last read or written
-	// shown is the content of each file when a plan for it was last made; that
+	// shown is the content of each file when a preview of it was last made; that
 	// of a file that was not there is zero.
 	shown map[string][sha256.Size]byte
 	// own is the content of each file that we wrote, before the first and after the last time.

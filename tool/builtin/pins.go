@@ -166,7 +166,7 @@ func pathPins(root, arg string) []tool.Pin {
 // commandPins returns the pins of a command line: the line, its folder, where its
 // program is, where its paths lead, and the content of each program file below the folder:
 // the program itself, and arguments that can be run or that an interpreter reads.
-func commandPins(p tool.Plan) ([]tool.Pin, error) {
+func commandPins(p tool.Preview) ([]tool.Pin, error) {
 	pins := p.Pins()
 	root := p.Folder()
 	info, err := os.Stat(root)

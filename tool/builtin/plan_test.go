@@ -45,22 +45,22 @@ func TestPlans(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, args string
-		want       tool.Plan
+		want       tool.Preview
 		fails      string
 	}{
-		{"write_file", `{"path":"new/b.txt","content":"x\n"}`, tool.Plan{Files: []tool.FileChange{{Path: "new/b.txt", New: true, After: "x\n"}}}, ""},
-		{"write_file", `{"path":"./a.txt","content":"x\n","overwrite":true}`, tool.Plan{Files: []tool.FileChange{{Path: "a.txt", Before: "one\ntwo\n", After: "x\n"}}}, ""},
-		{"write_file", `{"path":"a.txt","content":"x\n"}`, tool.Plan{}, "exists"},
-		{"write_file", `{"path":"../a.txt","content":"x\n"}`, tool.Plan{}, "a.txt"},
-		{"edit_file", `{"path":"a.txt","old_text":"two","new_text":"three"}`, tool.Plan{Files: []tool.FileChange{{Path: "a.txt", Before: "one\ntwo\n", After: "one\nthree\n"}}}, ""},
-		{"edit_file", `{"path":"a.txt","old_text":"four","new_text":"three"}`, tool.Plan{}, "does not stand in"},
-		{"run_command", `{"program":"sh","args":["-c","echo a b"],"input":"in"}`, tool.Plan{Command: []string{"sh", "-c", "echo a b"}, Dir: dir, Input: "in", AnyProgram: true}, ""},
-		{"fetch_url", `{"url":"https://go.dev/"}`, tool.Plan{Request: "GET https://go.dev/"}, ""},
-		{"touch", `{"path":"c d"}`, tool.Plan{Command: []string{"touch", "c d"}, Dir: dir, Input: `{"path":"c d"}`}, ""},
-		{"order", `{"id":"a/b"}`, tool.Plan{Request: "POST https://shop.example/orders/a%2Fb"}, ""},
+		{"write_file", `{"path":"new/b.txt","content":"x\n"}`, tool.Preview{Files: []tool.FileChange{{Path: "new/b.txt", New: true, After: "x\n"}}}, ""},
+		{"write_file", `{"path":"./a.txt","content":"x\n","overwrite":true}`, tool.Preview{Files: []tool.FileChange{{Path: "a.txt", Before: "one\ntwo\n", After: "x\n"}}}, ""},
+		{"write_file", `{"path":"a.txt","content":"x\n"}`, tool.Preview{}, "exists"},
+		{"write_file", `{"path":"../a.txt","content":"x\n"}`, tool.Preview{}, "a.txt"},
+		{"edit_file", `{"path":"a.txt","old_text":"two","new_text":"three"}`, tool.Preview{Files: []tool.FileChange{{Path: "a.txt", Before: "one\ntwo\n", After: "one\nthree\n"}}}, ""},
+		{"edit_file", `{"path":"a.txt","old_text":"four","new_text":"three"}`, tool.Preview{}, "does not stand in"},
+		{"run_command", `{"program":"sh","args":["-c","echo a b"],"input":"in"}`, tool.Preview{Command: []string{"sh", "-c", "echo a b"}, Dir: dir, Input: "in", AnyProgram: true}, ""},
+		{"fetch_url", `{"url":"https://go.dev/"}`, tool.Preview{Request: "GET https://go.dev/"}, ""},
+		{"touch", `{"path":"c d"}`, tool.Preview{Command: []string{"touch", "c d"}, Dir: dir, Input: `{"path":"c d"}`}, ""},
+		{"order", `{"id":"a/b"}`, tool.Preview{Request: "POST https://shop.example/orders/a%2Fb"}, ""},
 	} {
 		tl, _ := set.Lookup(c.name)
-		got, err := tl.Plan(t.Context(), json.RawMessage(c.args))
+		got, err := tl.Preview(t.Context(), json.RawMessage(c.args))
 		if c.fails != "" {
 			if err == nil || !strings.Contains(err.Error(), c.fails) {
 				t.Errorf("%s %s: %v", c.name, c.args, err)
@@ -90,7 +90,7 @@ func TestAFileThatChangedAfterItsPlan(t *testing.T) {
 	write, _ := tool.MustSet(files.Tools()...).Lookup("write_file")
 	args := json.RawMessage(`{"path":"a.txt","content":"mine\n","overwrite":true}`)
 	for _, before := range []string{"theirs\n", "other\n"} {
-		if _, err := write.Plan(t.Context(), args); err != nil {
+		if _, err := write.Preview(t.Context(), args); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
@@ -101,7 +101,7 @@ func TestAFileThatChangedAfterItsPlan(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if _, err := write.Plan(t.Context(), args); err != nil {
+		if _, err := write.Preview(t.Context(), args); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,7 +20,7 @@ type writeIn struct {
 }
 
 func (f *Files) writeTool() tool.Tool {
-	return bound(planned(define(tool.Tool{
+	return bound(previewed(define(tool.Tool{
 		Name:    "write_file",
 		Effects: tool.Idempotent | tool.Local,
 		Description: `Write a whole text file. Folders on the way are made. The file is replaced at once or not at all.
@@ -30,7 +30,7 @@ Note: if the file exists, it is replaced only when overwrite is true, and never 
 "path":{"type":"string","minLength":1,"description":"File to write, relative to the working folder, like docs/notes.md."},
 "content":{"type":"string","description":"The whole text of the file, with a newline at its end."},
 "overwrite":{"type":"boolean","description":"Replace the file if it exists. Default: false."}}}`,
-		`{"path":"docs/notes.md","content":"# Notes\n"}`, f.write), f.planWrite), func(_ context.Context, in writeIn) ([]tool.Pin, error) { return f.pins(in.Path) })
+		`{"path":"docs/notes.md","content":"# Notes\n"}`, f.write), f.previewWrite), func(_ context.Context, in writeIn) ([]tool.Pin, error) { return f.pins(in.Path) })
 }
 
 func (f *Files) write(_ context.Context, in writeIn) (tool.Output, error) {
@@ -127,7 +127,7 @@ type editIn struct {
 }
 
 func (f *Files) editTool() tool.Tool {
-	return bound(planned(define(tool.Tool{
+	return bound(previewed(define(tool.Tool{
 		Name:    "edit_file",
 		Effects: tool.Local,
 		Description: `Replace a piece of text in a file that you have read with read_file.
@@ -138,7 +138,7 @@ Note: old_text, such as a line that you read, must be in the file; it must stand
 "old_text":{"type":"string","minLength":1,"description":"Text to replace, exactly as it stands in the file; include enough lines around it to be unique."},
 "new_text":{"type":"string","description":"Text to put there instead; empty to delete it."},
 "all":{"type":"boolean","description":"Replace every place where old_text stands. Default: false."}}}`,
-		`{"path":"docs/notes.md","old_text":"colour: red","new_text":"colour: blue"}`, f.edit), f.planEdit), func(_ context.Context, in editIn) ([]tool.Pin, error) { return f.pins(in.Path) })
+		`{"path":"docs/notes.md","old_text":"colour: red","new_text":"colour: blue"}`, f.edit), f.previewEdit), func(_ context.Context, in editIn) ([]tool.Pin, error) { return f.pins(in.Path) })
 }
 
 func (f *Files) edit(_ context.Context, in editIn) (tool.Output, error) {

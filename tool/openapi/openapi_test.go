@@ -164,7 +164,7 @@ func TestAuth(t *testing.T) {
 		if got := call(t, tl, `{}`); !strings.Contains(got, c.want) || len(losses) != 0 || c.security == "[]" && got != c.want {
 			t.Errorf("%s: %s %v", c.why, got, losses)
 		}
-		plan, err := tl.Plan(t.Context(), json.RawMessage(`{}`))
+		plan, err := tl.Preview(t.Context(), json.RawMessage(`{}`))
 		if err != nil || strings.Contains(plan.Request, "sesame") {
 			t.Errorf("%s: the plan shows the key: %v %v", c.why, plan, err)
 		}
@@ -460,7 +460,7 @@ func FuzzParse(f *testing.F) {
 			if !tool.ValidName(tl.Name) || !json.Valid(tl.Input) {
 				t.Errorf("%q: %s", tl.Name, tl.Input)
 			}
-			if plan, err := tl.Plan(t.Context(), json.RawMessage(`{}`)); err == nil && !strings.Contains(plan.Request, " https://api.example.org/") {
+			if plan, err := tl.Preview(t.Context(), json.RawMessage(`{}`)); err == nil && !strings.Contains(plan.Request, " https://api.example.org/") {
 				t.Errorf("the server is not the one that was chosen: %s", plan.Request)
 			}
 		}

@@ -226,7 +226,7 @@ func callOne(g *generated, tl tool.Tool, all bool) error {
 	if faults := compiled.Validate(args); len(faults) > 0 {
 		return fmt.Errorf("no arguments could be made: %v %s", faults[0], args)
 	}
-	plan, err := tl.Plan(context.Background(), args)
+	plan, err := tl.Preview(context.Background(), args)
 	if err != nil {
 		return err
 	}

@@ -199,7 +199,7 @@ func (b *builder) tool(method, path string, item *pathItem, op *operationObject)
 	}
 	t := tool.Tool{
 		Name: b.name(method, path, op), Description: description(method, path, op), Input: input,
-		Origin: tool.File, Source: b.source, Call: o.call, Plan: o.plan,
+		Origin: tool.File, Source: b.source, Call: o.call, Preview: o.preview,
 	}
 	if method == http.MethodGet || method == http.MethodHead {
 		t.Effects = tool.ReadOnly
@@ -444,11 +444,11 @@ func (o *operation) call(ctx context.Context, raw json.RawMessage) (tool.Output,
 	return builtin.Ask(req, o.secrets())
 }
 
-// plan shows the request without credentials.
-func (o *operation) plan(ctx context.Context, raw json.RawMessage) (tool.Plan, error) {
+// preview shows the request without credentials.
+func (o *operation) preview(ctx context.Context, raw json.RawMessage) (tool.Preview, error) {
 	req, err := o.request(ctx, raw)
 	if err != nil {
-		return tool.Plan{}, err
+		return tool.Preview{}, err
 	}
-	return tool.Plan{Request: req.Method + " " + req.URL.String()}, nil
+	return tool.Preview{Request: req.Method + " " + req.URL.String()}, nil
 }

@@ -41,7 +41,7 @@ const (
 
 	ReasoningOff     Feature = "reasoning.off"
 	ReasoningEffort  Feature = "reasoning.effort"
-	ReasoningBudget  Feature = "reasoning.budget"
+	ReasoningTokens  Feature = "reasoning.budget"
 	ReasoningSummary Feature = "reasoning.summary"
 )
 
@@ -75,7 +75,7 @@ var asking = map[Feature]func(*llm.Request) bool{
 
 	ReasoningOff:     reasoning(func(r llm.Reasoning) bool { return r.Off }),
 	ReasoningEffort:  reasoning(func(r llm.Reasoning) bool { return r.Effort != "" }),
-	ReasoningBudget:  reasoning(func(r llm.Reasoning) bool { return r.Budget != 0 }),
+	ReasoningTokens:  reasoning(func(r llm.Reasoning) bool { return r.Tokens != 0 }),
 	ReasoningSummary: reasoning(func(r llm.Reasoning) bool { return r.Summary != "" }),
 }
 

@@ -152,9 +152,9 @@ type ThinkingRules struct {
 	// take an effort. Older ones take a number of tokens. Zero means that all
 	// take an effort.
 	EffortSince catalog.Version
-	// MinBudget is the least number of tokens to think, and says that
+	// MinTokens is the least number of tokens to think, and says that
 	// Request.MaxTokens counts them too. 0 means that there is none.
-	MinBudget int
+	MinTokens int
 	// MinTopP bounds Request.TopP, and says that only the default
 	// temperature is allowed. 0 means that sampling is free.
 	MinTopP float64

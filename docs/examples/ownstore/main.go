@@ -52,7 +52,7 @@ func main() {
 	ctx, stop := context.WithCancel(context.Background())
 	runs := journal.Leased(store{new(journal.Memory)}, &locks{held: map[string]journal.Lease{}})
 	a := &agent.Agent{Model: sim.Offline{}, Store: runs}
-	a.BeforeTurn = func(context.Context, *agent.TurnPlan) error { stop(); return context.Canceled }
+	a.BeforeTurn = func(context.Context, *agent.TurnStart) error { stop(); return context.Canceled }
 	done, err := a.Ask(ctx, llm.User("Hello"))
 	fmt.Println(done.Status, err != nil)
 	a.BeforeTurn = nil

@@ -45,7 +45,7 @@ type Tools struct {
 	Approvals *Approvals
 	// Offer limits the definitions; the zero value means 64 tools and 16,000 tokens as the upstream's vendor counts
 	// them. The model finds the other tools with find_tools.
-	Offer tool.SelectionBudget
+	Offer tool.Selection
 
 	mu     sync.Mutex
 	set    *tool.Set
@@ -90,7 +90,7 @@ func (t *Tools) current(ctx context.Context) (*invoke.Runner, error) {
 }
 
 // budget returns the limits of the tool definitions for an upstream.
-func (t *Tools) budget(to upstream.Candidate) tool.SelectionBudget {
+func (t *Tools) budget(to upstream.Candidate) tool.Selection {
 	b := t.Offer
 	if b.Tools == 0 && b.Cost == 0 {
 		b.Tools, b.Cost = offeredTools, offeredCost
@@ -235,7 +235,7 @@ func (o *offer) clash(tools []llm.ToolDef) string {
 
 // choose selects the tools offered to the model. The selection stays the same in every round, which keeps the vendor's
 // prompt cache valid.
-func (o *offer) choose(budget tool.SelectionBudget, conv *llm.Request) {
+func (o *offer) choose(budget tool.Selection, conv *llm.Request) {
 	budget.Pinned = append(slices.Concat(budget.Pinned, conv.Choice.Allowed), conv.Choice.Name, invoke.ReaderName)
 	o.kept, _ = o.set.Follow(conv.Messages, budget)
 }

@@ -66,7 +66,7 @@ func encodeReasoning(e *codec.Encoder, r *llm.Reasoning) {
 	case r.Effort != "":
 		e.StringField("reasoning_effort", r.Effort)
 	}
-	e.Unsupported(r.Budget != 0, "reasoning.budget")
+	e.Unsupported(r.Tokens != 0, "reasoning.budget")
 	e.Unsupported(r.Summary != "", "reasoning.summary")
 }
 

@@ -32,7 +32,7 @@ type converseFields struct {
 
 var makers = map[string]converseFields{
 	names.AnthropicFields: {
-		features: []format.Feature{format.TopK, format.ReasoningOff, format.ReasoningBudget, format.ReasoningSummary}, cacheMarks: format.MarksAnywhere, thinking: messages.Properties.Thinking,
+		features: []format.Feature{format.TopK, format.ReasoningOff, format.ReasoningTokens, format.ReasoningSummary}, cacheMarks: format.MarksAnywhere, thinking: messages.Properties.Thinking,
 		encode: encodeAnthropicFields, decode: decodeAnthropicFields,
 	},
 	names.AmazonFields: {
@@ -87,7 +87,7 @@ func encodeAmazonFields(e *codec.Encoder, req *llm.Request) {
 		} else {
 			e.StringField("type", "enabled")
 			e.StringField("maxReasoningEffort", cmp.Or(r.Effort, defaultEffort))
-			e.Unsupported(r.Budget > 0, "reasoning.budget")
+			e.Unsupported(r.Tokens > 0, "reasoning.budget")
 			e.Unsupported(r.Summary != "", "reasoning.summary")
 		}
 		e.End()
@@ -117,7 +117,7 @@ func encodeOpenAIFields(e *codec.Encoder, req *llm.Request) {
 	if r := req.Reasoning; r != nil {
 		e.OptString("reasoning_effort", r.Effort)
 		e.Unsupported(r.Off, "reasoning.off")
-		e.Unsupported(r.Budget > 0, "reasoning.budget")
+		e.Unsupported(r.Tokens > 0, "reasoning.budget")
 		e.Unsupported(r.Summary != "", "reasoning.summary")
 		e.Unsupported(*r == llm.Reasoning{}, "reasoning")
 	}
@@ -214,7 +214,7 @@ func encodeRestated(e *codec.Encoder, req *llm.Request) {
 	e.Unsupported(req.TopK != nil && !topK, "top_k")
 	if r := req.Reasoning; r != nil && !reasoning {
 		e.Unsupported(r.Off, "reasoning.off")
-		e.Unsupported(r.Budget > 0, "reasoning.budget")
+		e.Unsupported(r.Tokens > 0, "reasoning.budget")
 		e.Unsupported(r.Summary != "", "reasoning.summary")
 		e.Unsupported(*r == llm.Reasoning{}, "reasoning")
 	}

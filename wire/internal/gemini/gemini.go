@@ -30,7 +30,7 @@ var properties = format.Properties{
 	NoComments: true, // Google's clients for Go and Python end with an error at one
 	Features: []format.Feature{
 		format.HostedSearch, format.ChoiceRequired, format.ChoiceNamed, format.ChoiceNone, format.ChoiceAllowed, format.OutputSchema, format.OutputAnyJSON, format.MaxTokens, format.Temperature, format.TopP,
-		format.TopK, format.FrequencyPenalty, format.PresencePenalty, format.Seed, format.StopSequences, format.SeveralAnswers, format.ReasoningOff, format.ReasoningEffort, format.ReasoningBudget,
+		format.TopK, format.FrequencyPenalty, format.PresencePenalty, format.Seed, format.StopSequences, format.SeveralAnswers, format.ReasoningOff, format.ReasoningEffort, format.ReasoningTokens,
 	},
 	Models:      format.ModelList{Path: "models", List: "models", ID: "name"},
 	OutputField: "response_format",

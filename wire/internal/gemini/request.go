@@ -86,7 +86,7 @@ func encodeThinkingConfig(e *codec.Encoder, r *llm.Reasoning) {
 			e.BoolField("includeThoughts", true)
 			e.Unsupported(r.Summary != "" && r.Summary != "auto" && r.Summary != "summarized", "reasoning.summary")
 		}
-		e.OptInt("thinkingBudget", r.Budget)
+		e.OptInt("thinkingBudget", r.Tokens)
 		e.OptString("thinkingLevel", strings.ToUpper(r.Effort))
 	}
 	e.End()
@@ -202,8 +202,8 @@ func decodeThinkingConfig(d *codec.Decoder, v []byte, req *llm.Request) {
 				r.Summary = ""
 			}
 		case "thinkingBudget":
-			r.Budget = d.Integer(val)
-			zero = r.Budget == 0
+			r.Tokens = d.Integer(val)
+			zero = r.Tokens == 0
 		case "thinkingLevel":
 			r.Effort = strings.ToLower(d.Str(val))
 		}

@@ -24,7 +24,7 @@ var Properties = format.Properties{
 	KeepAlive: "event: ping\ndata: {\"type\":\"ping\"}\n\n",
 	Features: []format.Feature{
 		format.StrictTools, format.ToolExamples, format.HostedSearch, format.ChoiceRequired, format.ChoiceNamed, format.ChoiceNone, format.OneCall, format.OutputSchema, format.OutputBesideTools,
-		format.MaxTokens, format.Temperature, format.TopP, format.TopK, format.StopSequences, format.ReasoningOff, format.ReasoningEffort, format.ReasoningBudget, format.ReasoningSummary,
+		format.MaxTokens, format.Temperature, format.TopP, format.TopK, format.StopSequences, format.ReasoningOff, format.ReasoningEffort, format.ReasoningTokens, format.ReasoningSummary,
 	},
 	Models:      format.ModelList{Path: "models", List: "data", ID: "id"},
 	OutputField: "response_format",
@@ -36,7 +36,7 @@ var Properties = format.Properties{
 	AnswerIDs: true, IDPrefix: "msg_",
 	Signature: "signature",
 	Thinking: format.ThinkingRules{
-		EffortSince: catalog.MakeVersion(4, 6), EffortOnly: catalog.MakeVersion(4, 7), MinBudget: 1024, MinTopP: 0.95, NoTopK: true, BeginTurn: true,
+		EffortSince: catalog.MakeVersion(4, 6), EffortOnly: catalog.MakeVersion(4, 7), MinTokens: 1024, MinTopP: 0.95, NoTopK: true, BeginTurn: true,
 		Efforts:   []string{"low", "medium", "high", "xhigh", "max"},
 		Summaries: []string{"summarized", "omitted"},
 	},

@@ -86,9 +86,9 @@ func EncodeThinkingConfig(e *codec.Encoder, r *llm.Reasoning) {
 	switch {
 	case r.Off:
 		e.StringField("type", "disabled")
-	case r.Budget > 0:
+	case r.Tokens > 0:
 		e.StringField("type", "enabled")
-		e.IntField("budget_tokens", r.Budget)
+		e.IntField("budget_tokens", r.Tokens)
 		e.OptString("display", e.ThinkingDisplay(displays, r))
 	default:
 		e.StringField("type", "adaptive")
@@ -166,7 +166,7 @@ func DecodeThinkingConfig(d *codec.Decoder, v []byte, req *llm.Request) {
 	case "disabled":
 		r.Off = true
 	case "enabled":
-		r.Budget = d.Integer(d.Get(v, "budget_tokens"))
+		r.Tokens = d.Integer(d.Get(v, "budget_tokens"))
 	case "adaptive":
 	default:
 		d.ExtraField(&req.Extra, "thinking", v)

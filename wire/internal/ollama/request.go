@@ -57,7 +57,7 @@ func encodeThink(e *codec.Encoder, r *llm.Reasoning) {
 	default:
 		e.BoolField("think", true)
 	}
-	e.Unsupported(r != nil && r.Budget != 0, "reasoning.budget")
+	e.Unsupported(r != nil && r.Tokens != 0, "reasoning.budget")
 	e.Unsupported(r != nil && r.Summary != "", "reasoning.summary")
 }
 

@@ -67,7 +67,7 @@ func encodeReasoning(e *codec.Encoder, req *llm.Request) {
 	} else {
 		e.OptString("effort", r.Effort)
 		e.OptString("summary", e.ThinkingDisplay(displays, r))
-		e.Unsupported(r.Budget != 0, "reasoning.budget")
+		e.Unsupported(r.Tokens != 0, "reasoning.budget")
 	}
 	e.EndRest(start, more)
 }

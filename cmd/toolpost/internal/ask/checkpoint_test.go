@@ -27,7 +27,7 @@ func TestCheckpointMenu(t *testing.T) {
 	got := shown(agent.Checkpoint{
 		N: 1, Cause: agent.ToolFailed, Model: "some/model", Attempt: 3, Error: e,
 		Call:    llm.Call{ID: "c1", Name: "read_file", Args: json.RawMessage(`{"path":"nope.txt"}`)},
-		Options: []agent.Action{agent.TryAgain, agent.Skip, agent.Manual, agent.Abort},
+		Options: []agent.Action{agent.Retry, agent.Skip, agent.Manual, agent.Abort},
 	}, 60)
 	want := `✗ read_file failed, and nothing that can be tried is left
   code      not_found (may succeed another time)
@@ -45,13 +45,13 @@ func TestCheckpointMenu(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	model := shown(agent.Checkpoint{Cause: agent.ModelFailed, Model: "some/model", Raw: "I cannot\nhelp", Error: tool.Errorf(tool.ModelRefusal, "it called nothing"), Options: []agent.Action{agent.TryAgain}}, 80)
+	model := shown(agent.Checkpoint{Cause: agent.ModelFailed, Model: "some/model", Raw: "I cannot\nhelp", Error: tool.Errorf(tool.ModelRefusal, "it called nothing"), Options: []agent.Action{agent.Retry}}, 80)
 	for _, want := range []string{"✗ the model some/model gave no usable answer\n", "code      model_refusal", "it wrote  I cannot …", "[r]etry ask the model again"} {
 		if !strings.Contains(model, want) {
 			t.Errorf("no %q in\n%s", want, model)
 		}
 	}
-	for _, action := range []agent.Action{agent.TryAgain, agent.Skip, agent.Manual} {
+	for _, action := range []agent.Action{agent.Retry, agent.Skip, agent.Manual} {
 		for _, cause := range []agent.Cause{agent.ToolFailed, agent.ModelFailed, agent.LoopStopped} {
 			if view.ActionTexts[action][cause] == "" {
 				t.Errorf("nothing says what %s does after %s", action, cause)

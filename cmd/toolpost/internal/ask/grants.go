@@ -44,11 +44,11 @@ const maxScope = 200
 // scopes returns the permissions that can be given with a call, the narrowest first.
 func (p *Proposal) scopes() []Grant {
 	out := []Grant{{Scope: thisCall, Tool: p.Tool, hash: p.ParamsHash, shown: p.short(), bound: p.acts("")}}
-	if p.plan.AnyProgram && len(p.plan.Command[0]) <= maxScope {
-		out = append(out, Grant{Scope: thisProgram, Tool: p.Tool, program: p.plan.Command[0], bound: p.program()})
+	if p.preview.AnyProgram && len(p.preview.Command[0]) <= maxScope {
+		out = append(out, Grant{Scope: thisProgram, Tool: p.Tool, program: p.preview.Command[0], bound: p.program()})
 	}
-	if len(p.plan.Files) > 0 {
-		if folder := path.Dir(p.plan.Files[0].Path); len(folder) <= maxScope {
+	if len(p.preview.Files) > 0 {
+		if folder := path.Dir(p.preview.Files[0].Path); len(folder) <= maxScope {
 			out = append(out, Grant{Scope: ThisFolder, folder: folder, bound: p.folders(folder)})
 		}
 	}
@@ -59,7 +59,7 @@ func (p *Proposal) scopes() []Grant {
 const serverPin = "server "
 
 // program returns the hash of the program file, "" for programs outside the folder of the tools.
-func (p *Proposal) program() string { return string(p.Bound[pinname.Program+p.plan.Command[0]]) }
+func (p *Proposal) program() string { return string(p.Bound[pinname.Program+p.preview.Command[0]]) }
 
 // acts returns what the call acts on, restricted to names with a prefix.
 func (p *Proposal) acts(prefix string) string {
@@ -86,8 +86,8 @@ func (p *Proposal) folders(folder string) string {
 // short returns the call in one line.
 func (p *Proposal) short() string {
 	text := (&view.Call{Args: string(p.Args), Phase: view.CallOver}).ShownArgs(0)
-	if len(p.plan.Command) > 0 {
-		text = cli.OneLine(cli.RevealedName(cli.ShellLine(p.plan.Command)), view.MaxArgs)
+	if len(p.preview.Command) > 0 {
+		text = cli.OneLine(cli.RevealedName(cli.ShellLine(p.preview.Command)), view.MaxArgs)
 	}
 	return p.Tool + " " + text
 }
@@ -98,9 +98,9 @@ func (g Grant) covers(p *Proposal) bool {
 	case thisCall:
 		return g.Tool == p.Tool && g.hash == p.ParamsHash && g.bound == p.acts("")
 	case thisProgram:
-		return g.Tool == p.Tool && p.plan.AnyProgram && g.program == p.plan.Command[0] && g.bound == p.program()
+		return g.Tool == p.Tool && p.preview.AnyProgram && g.program == p.preview.Command[0] && g.bound == p.program()
 	case ThisFolder:
-		return strings.HasPrefix(p.folders(g.folder), g.bound) && len(p.plan.Files) > 0 && !slices.ContainsFunc(p.plan.Files, func(f tool.FileChange) bool { return !below(f.Path, g.folder) })
+		return strings.HasPrefix(p.folders(g.folder), g.bound) && len(p.preview.Files) > 0 && !slices.ContainsFunc(p.preview.Files, func(f tool.FileChange) bool { return !below(f.Path, g.folder) })
 	case ThisTool:
 		return g.Tool == p.Tool && g.bound == p.acts(serverPin)
 	case Anything:

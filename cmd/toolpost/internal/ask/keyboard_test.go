@@ -293,7 +293,7 @@ func TestReasonsReachTheModel(t *testing.T) {
 // TestFailuresNeedEnter: a checkpoint is decided by a key and Enter, and a sentence decides nothing.
 func TestFailuresNeedEnter(t *testing.T) {
 	ask := func() *keyboard {
-		return typingAt(t, Failure(cli.Palette{}, agent.Checkpoint{Cause: agent.ToolFailed, Error: tool.Errorf(tool.NotFound, "no"), Options: []agent.Action{agent.TryAgain, agent.Skip, agent.Manual, agent.Abort}}, "the run"))
+		return typingAt(t, Failure(cli.Palette{}, agent.Checkpoint{Cause: agent.ToolFailed, Error: tool.Errorf(tool.NotFound, "no"), Options: []agent.Action{agent.Retry, agent.Skip, agent.Manual, agent.Abort}}, "the run"))
 	}
 	for _, s := range sentences {
 		k := ask()
@@ -305,7 +305,7 @@ func TestFailuresNeedEnter(t *testing.T) {
 	k.confirm("r")
 	m := ask()
 	m.text("m\nit is 7\n")
-	if k.q.Choice().Action != agent.TryAgain || m.q.Choice().Action != agent.Manual || m.q.Choice().Text != "it is 7" {
+	if k.q.Choice().Action != agent.Retry || m.q.Choice().Action != agent.Manual || m.q.Choice().Text != "it is 7" {
 		t.Errorf("%+v, %+v", k.q.Choice(), m.q.Choice())
 	}
 }
@@ -320,7 +320,7 @@ func TestHintsSayWhatEnterDoes(t *testing.T) {
 	call := func() *Question { return Consent(cli.Palette{}, p, "the end") }
 	failure := func(cause agent.Cause) func() *Question {
 		return func() *Question {
-			return Failure(cli.Palette{}, agent.Checkpoint{Cause: cause, Error: tool.Errorf(tool.NotFound, "no"), Options: []agent.Action{agent.TryAgain, agent.Manual, agent.Abort}}, "this turn")
+			return Failure(cli.Palette{}, agent.Checkpoint{Cause: cause, Error: tool.Errorf(tool.NotFound, "no"), Options: []agent.Action{agent.Retry, agent.Manual, agent.Abort}}, "this turn")
 		}
 	}
 	const notAChoice = "not a choice: Enter clears this; a choice is its key, then Enter"
@@ -360,7 +360,7 @@ func TestHintsSayWhatEnterDoes(t *testing.T) {
 // TestKeyAndEnterAtOnce: a key whose Enter arrives in the same moment, as over a slow connection, is taken as pasted text.
 // The question reports that, and Esc leads back to the choices.
 func TestKeyAndEnterAtOnce(t *testing.T) {
-	failure := Failure(cli.Palette{}, agent.Checkpoint{Cause: agent.ModelFailed, Error: tool.Errorf(tool.NotFound, "no"), Options: []agent.Action{agent.TryAgain, agent.Abort}}, "the run")
+	failure := Failure(cli.Palette{}, agent.Checkpoint{Cause: agent.ModelFailed, Error: tool.Errorf(tool.NotFound, "no"), Options: []agent.Action{agent.Retry, agent.Abort}}, "the run")
 	for _, c := range []struct {
 		before, key string
 		q           *Question

@@ -21,8 +21,8 @@ import (
 // Proposal is a call that needs approval, with a preview of its effects.
 type Proposal struct {
 	invoke.Question
-	plan tool.Plan
-	rows []row
+	preview tool.Preview
+	rows    []row
 }
 
 // row is a line of a proposal. Its mark precedes every screen row of the line. Text of the call therefore cannot
@@ -37,19 +37,19 @@ func Propose(ctx context.Context, tools *tool.Set, q invoke.Question) *Proposal 
 	p := &Proposal{Question: q}
 	t, _ := tools.Lookup(q.Tool)
 	var err error
-	if t.Plan != nil {
-		p.plan, err = t.Plan(ctx, q.Args)
+	if t.Preview != nil {
+		p.preview, err = t.Preview(ctx, q.Args)
 	}
 	switch {
-	case err == nil && len(p.plan.Command) > 0:
+	case err == nil && len(p.preview.Command) > 0:
 		p.command()
-	case err == nil && len(p.plan.Files) > 0:
+	case err == nil && len(p.preview.Files) > 0:
 		p.files()
 	default:
 		p.arguments(t)
 	}
 	if err != nil {
-		p.plan = tool.Plan{}
+		p.preview = tool.Preview{}
 		p.add("! ", "it will fail: "+err.Error(), cli.Palette.Yellow)
 	}
 	if plain, _ := invoke.AllowOwn(ctx, t, llm.Call{}); q.Why() != plain.Reason {
@@ -78,11 +78,11 @@ func (p *Proposal) title(text string) { p.add("? ", text, cli.Palette.Bold) }
 
 // command shows a program with its arguments and its standard input.
 func (p *Proposal) command() {
-	p.title(p.Tool + ": run this program in " + folder(p.plan.Dir))
-	p.add("  $ ", cli.ShellLine(p.plan.Command), nil)
-	if p.plan.Input != "" {
-		p.add("  ", cli.Count(len(p.plan.Input), "byte")+" of standard input:", cli.Palette.Dim)
-		p.prose("  │ ", p.plan.Input, nil)
+	p.title(p.Tool + ": run this program in " + folder(p.preview.Dir))
+	p.add("  $ ", cli.ShellLine(p.preview.Command), nil)
+	if p.preview.Input != "" {
+		p.add("  ", cli.Count(len(p.preview.Input), "byte")+" of standard input:", cli.Palette.Dim)
+		p.prose("  │ ", p.preview.Input, nil)
 	}
 }
 
@@ -107,7 +107,7 @@ var marks = map[byte]row{
 
 // files shows the changes to files.
 func (p *Proposal) files() {
-	for _, f := range p.plan.Files {
+	for _, f := range p.preview.Files {
 		lines := term.Difference(f.Before, f.After)
 		added, removed := 0, 0
 		for _, line := range lines {
@@ -139,9 +139,9 @@ func (p *Proposal) arguments(t tool.Tool) {
 	if t.Origin != tool.Builtin && t.Source != "" {
 		title += " from " + t.Source
 	}
-	if p.plan.Request != "" {
+	if p.preview.Request != "" {
 		p.title(title + ": send this request")
-		p.add("  > ", p.plan.Request, nil)
+		p.add("  > ", p.preview.Request, nil)
 	} else {
 		p.title(title + ": call it with these arguments")
 	}

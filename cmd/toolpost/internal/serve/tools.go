@@ -336,13 +336,13 @@ func (s *toolSource) tools(ctx context.Context) (*tool.Set, error) {
 	if len(s.names) == 0 {
 		return s.own, nil
 	}
-	var plan agent.TurnPlan
-	if err := s.servers.BeforeTurn(new(tool.Set))(ctx, &plan); err != nil { // refreshes changed tool lists
+	var turn agent.TurnStart
+	if err := s.servers.BeforeTurn(new(tool.Set))(ctx, &turn); err != nil { // refreshes changed tool lists
 		return nil, err
 	}
 	var names []string
 	var print strings.Builder
-	for t := range plan.Set.All() {
+	for t := range turn.Set.All() {
 		if slices.Contains(s.names, t.Source) {
 			names = append(names, t.Name)
 			fmt.Fprintf(&print, "%s %s\n", t.Name, t.SourceHash)
@@ -353,7 +353,7 @@ func (s *toolSource) tools(ctx context.Context) (*tool.Set, error) {
 	if s.last != nil && s.print == print.String() {
 		return s.last, nil
 	}
-	theirs, err := plan.Set.Only(append([]string{}, names...))
+	theirs, err := turn.Set.Only(append([]string{}, names...))
 	if err != nil {
 		return nil, err
 	}

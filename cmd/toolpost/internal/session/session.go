@@ -186,8 +186,8 @@ const (
 )
 
 // offer returns the limit for the tools that the model sees. It finds the others with find_tools.
-func (w *Session) offer() tool.SelectionBudget {
-	b := tool.SelectionBudget{Tools: mostTools, Cost: mostToolTokens}
+func (w *Session) offer() tool.Selection {
+	b := tool.Selection{Tools: mostTools, Cost: mostToolTokens}
 	if m, ok := w.Opened.(*provider.Model); ok {
 		b.CostOf = m.ToolCost() // in the form that the vendor receives
 		if window := m.Info().ContextWindow; window > 0 {

@@ -78,9 +78,9 @@ func heading(c agent.Checkpoint) string {
 
 // ActionTexts describe the actions that continue after a checkpoint, by cause.
 var ActionTexts = map[agent.Action]map[agent.Cause]string{
-	agent.TryAgain: {agent.ToolFailed: "run the call again", agent.ModelFailed: "ask the model again", agent.LoopStopped: "go on all the same"},
-	agent.Skip:     {agent.ToolFailed: "leave it to the model", agent.ModelFailed: "go on without this answer", agent.LoopStopped: "have the model answer now"},
-	agent.Manual:   {agent.ToolFailed: "type the result yourself", agent.ModelFailed: "type a hint for the model", agent.LoopStopped: "type a hint for the model"},
+	agent.Retry:  {agent.ToolFailed: "run the call again", agent.ModelFailed: "ask the model again", agent.LoopStopped: "go on all the same"},
+	agent.Skip:   {agent.ToolFailed: "leave it to the model", agent.ModelFailed: "go on without this answer", agent.LoopStopped: "have the model answer now"},
+	agent.Manual: {agent.ToolFailed: "type the result yourself", agent.ModelFailed: "type a hint for the model", agent.LoopStopped: "type a hint for the model"},
 }
 
 // Menu describes a checkpoint for a person: the failure and its details, in lines of at most width cells.

@@ -10,8 +10,8 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// planWrite returns the changes that write_file would make.
-func (f *Files) planWrite(_ context.Context, in writeIn) (tool.Plan, error) {
+// previewWrite returns the changes that write_file would make.
+func (f *Files) previewWrite(_ context.Context, in writeIn) (tool.Preview, error) {
 	p, err := f.jail.resolve(in.Path, false)
 	if missing(err) { // a folder on the way
 		at, err := f.unmade(in.Path)
@@ -19,12 +19,12 @@ func (f *Files) planWrite(_ context.Context, in writeIn) (tool.Plan, error) {
 		return change(at, "", in.Content, false), err
 	}
 	if err != nil {
-		return tool.Plan{}, err
+		return tool.Preview{}, err
 	}
 	defer p.Close()
 	before, existed, err := f.replaceable(p, in)
 	if err != nil {
-		return tool.Plan{}, err
+		return tool.Preview{}, err
 	}
 	f.show(p.path(), before, existed)
 	return change(p.path(), string(before), in.Content, existed), nil
@@ -45,23 +45,23 @@ func (f *Files) unmade(name string) (string, error) {
 	return path.Join(p.path(), base), nil
 }
 
-// planEdit returns the changes that edit_file would make.
-func (f *Files) planEdit(_ context.Context, in editIn) (tool.Plan, error) {
+// previewEdit returns the changes that edit_file would make.
+func (f *Files) previewEdit(_ context.Context, in editIn) (tool.Preview, error) {
 	p, err := f.jail.resolve(in.Path, false)
 	if err != nil {
-		return tool.Plan{}, err
+		return tool.Preview{}, err
 	}
 	defer p.Close()
 	data, text, err := f.edited(p, in)
 	if err != nil {
-		return tool.Plan{}, err
+		return tool.Preview{}, err
 	}
 	f.show(p.path(), data, true)
 	return change(p.path(), string(data), text, true), nil
 }
 
-func change(at, before, after string, existed bool) tool.Plan {
-	return tool.Plan{Files: []tool.FileChange{{Path: at, New: !existed, Before: before, After: after}}}
+func change(at, before, after string, existed bool) tool.Preview {
+	return tool.Preview{Files: []tool.FileChange{{Path: at, New: !existed, Before: before, After: after}}}
 }
 
 func missing(err error) bool {
@@ -77,7 +77,7 @@ func (f *Files) show(at string, data []byte, exists bool) {
 }
 
 // asShown refuses to change a file that has changed since a person was shown
-// the plan.
+// the preview.
 func (f *Files) asShown(p *place, data []byte, exists bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"github.com/toolpost/toolpost/internal/pinname"
 )
 
-// Plan describes the effects of a call, for a person who decides about it. It
+// Preview describes the effects of a call, for a person who decides about it. It
 // is as complete as the arguments: an effect whose field is empty does not
 // happen.
-type Plan struct {
+type Preview struct {
 	// Command is the program with its arguments. Dir is its working folder, and
 	// Input its standard input.
 	Command    []string
@@ -49,7 +49,7 @@ type Pin struct {
 
 // Folder returns the absolute path of Dir with links followed, as far as it exists: however
 // the folder is named, one folder has one path.
-func (p Plan) Folder() string {
+func (p Preview) Folder() string {
 	dir, err := filepath.Abs(p.Dir)
 	if err != nil {
 		return p.Dir
@@ -60,8 +60,8 @@ func (p Plan) Folder() string {
 	return dir
 }
 
-// Pins returns the pins that a plan has by itself.
-func (p Plan) Pins() []Pin {
+// Pins returns the pins that a preview has by itself.
+func (p Preview) Pins() []Pin {
 	var pins []Pin
 	if len(p.Command) > 0 {
 		line, _ := json.Marshal(append([]string{p.Folder(), p.Input}, p.Command...))
@@ -81,8 +81,8 @@ func (p Plan) Pins() []Pin {
 }
 
 // String returns what would run, for lists of calls: the command line, the request or
-// the files; "" if the plan has none of them.
-func (p Plan) String() string {
+// the files; "" if the preview has none of them.
+func (p Preview) String() string {
 	switch {
 	case len(p.Command) > 0:
 		words := make([]string, len(p.Command))

@@ -12,10 +12,10 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// TurnPlan is the request of a turn; see [Agent.BeforeTurn]. Changes count for this
+// TurnStart is the request of a turn that begins; see [Agent.BeforeTurn]. Changes count for this
 // turn. The next one begins with the settings of the Agent and the whole conversation
 // again. All of it is a deep copy that a hook may write to.
-type TurnPlan struct {
+type TurnStart struct {
 	Turn  int       // counts from 1
 	Usage llm.Usage // of the turns before
 	// Model is asked instead of the Agent's, if it is not nil. ID is what it is
@@ -34,7 +34,7 @@ type TurnPlan struct {
 	// go. It is not recorded: a replay runs none of them.
 	Set *tool.Set
 	// Request has the other settings. Its System, Messages, Tools, Model and
-	// Budget stay empty.
+	// RetryBudget stay empty.
 	Request llm.Request
 }
 
@@ -94,7 +94,7 @@ func (l *loop) askPlan(ctx context.Context) (*planEntry, error) {
 	if l.agent.BeforeTurn == nil {
 		return nil, nil
 	}
-	p := deepCopy(&TurnPlan{Turn: l.turn.n, Usage: l.spending.usage, System: l.turn.system, Messages: l.messages, Tools: l.turn.tools, Request: l.turn.settings})
+	p := deepCopy(&TurnStart{Turn: l.turn.n, Usage: l.spending.usage, System: l.turn.system, Messages: l.messages, Tools: l.turn.tools, Request: l.turn.settings})
 	_, p.ID = l.effects.model(l.turn.n)
 	if _, err := guarded(ctx, l, hookBefore, func() (struct{}, error) { return struct{}{}, l.agent.BeforeTurn(ctx, p) }); err != nil {
 		return nil, fmt.Errorf("agent: before turn %d: %w", l.turn.n, err)
@@ -119,7 +119,7 @@ func (l *loop) askPlan(ctx context.Context) (*planEntry, error) {
 
 // fitOffer limits the tools that a plan adds to the budget of the Agent. The new tools that
 // fit the conversation best stay; a warning names the others.
-func (l *loop) fitOffer(p *TurnPlan) {
+func (l *loop) fitOffer(p *TurnStart) {
 	budget := l.agent.Offer
 	var before, more []llm.ToolDef
 	for _, d := range p.Tools {
@@ -152,7 +152,7 @@ func (l *loop) fitOffer(p *TurnPlan) {
 
 // remaining returns a budget without the share of tools that are offered already. It is never
 // zero, which would mean any number.
-func remaining(b tool.SelectionBudget, offered []llm.ToolDef) tool.SelectionBudget {
+func remaining(b tool.Selection, offered []llm.ToolDef) tool.Selection {
 	cost := b.CostOf
 	if cost == nil {
 		cost = llm.EstimateTool
@@ -170,10 +170,10 @@ func remaining(b tool.SelectionBudget, offered []llm.ToolDef) tool.SelectionBudg
 }
 
 // changes compares a plan with the settings of the turn.
-func (t *turn) changes(p *TurnPlan, msgs []llm.Message) (*planEntry, error) {
+func (t *turn) changes(p *TurnStart, msgs []llm.Message) (*planEntry, error) {
 	r := &p.Request
-	if r.System != "" || r.Messages != nil || r.Tools != nil || r.Model != "" || r.Budget != nil {
-		return nil, errors.New("agent: System, Messages, Tools, Model and Budget of a plan's Request must be empty; the plan has fields for them")
+	if r.System != "" || r.Messages != nil || r.Tools != nil || r.Model != "" || r.RetryBudget != nil {
+		return nil, errors.New("agent: System, Messages, Tools, Model and RetryBudget of a turn's Request must be empty; TurnStart has fields for them")
 	}
 	if len(p.Messages) == 0 {
 		return nil, errors.New("agent: a plan needs a message")

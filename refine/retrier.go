@@ -13,7 +13,7 @@ import (
 // defaultAttempts is the default number of requests in total.
 const defaultAttempts = 3
 
-// Again asks a model again if its answer is unusable: it broke off, cannot be read, is empty, or
+// Retrier asks a model again if its answer is unusable: it broke off, cannot be read, is empty, or
 // does not do what the request demands. It does not repeat what package provider retries; an error
 // that may pass, such as an overloaded vendor, counts as broken off once the answer has begun. Each
 // new request is taken from the budget of the request, and reported by an [AnswerRetry] or a
@@ -23,7 +23,7 @@ const defaultAttempts = 3
 // of the answer has been passed on, or later if Retract is set: then an [llm.Retract] comes
 // first. After a complete call it is never asked again. If it cannot be asked again, the answer
 // counts unchanged, with the error that ended it.
-type Again struct {
+type Retrier struct {
 	Model llm.Model
 	// Attempts is how often the model is asked in total; 0 means 3.
 	Attempts int
@@ -38,13 +38,13 @@ type Again struct {
 // 0 means 3. It passes the answer on as it comes, so an answer that breaks off
 // in its middle ends with the error it ended with. Put [Whole] around m to have
 // it held back until it is known to be good.
-func Retry(m llm.Model, attempts int) llm.Model { return &Again{Model: m, Attempts: attempts} }
+func Retry(m llm.Model, attempts int) llm.Model { return &Retrier{Model: m, Attempts: attempts} }
 
 // Unwrap returns the model that is asked.
-func (a *Again) Unwrap() llm.Model { return a.Model }
+func (a *Retrier) Unwrap() llm.Model { return a.Model }
 
 // Stream asks the model until its answer counts, or cannot be asked for again.
-func (a *Again) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+func (a *Retrier) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		most := cmp.Or(max(a.Attempts, 0), defaultAttempts)
 		req := budgeted(req, most-1)
@@ -161,7 +161,7 @@ func (q *questioning) again(ctx context.Context, req *llm.Request, said *attempt
 	switch {
 	case ctx.Err() != nil || q.asked >= q.most || said.called || said.begun && !q.retract || f.once && q.once[f.Cause]:
 		return nil, false
-	case !req.Budget.Take():
+	case !req.RetryBudget.Take():
 		return nil, false
 	case said.begun && !q.emit(llm.Retract{Why: f.Problem}):
 		return nil, false
@@ -171,14 +171,14 @@ func (q *questioning) again(ctx context.Context, req *llm.Request, said *attempt
 	}
 	q.once[f.Cause] = true
 	next, added := f.followUp(req, said.resp)
-	return next, q.emit(f.event(req.Budget, added, q.usage))
+	return next, q.emit(f.event(req.RetryBudget, added, q.usage))
 }
 
 // event says that the question is asked again.
 func (f Defect) event(b *llm.RetryBudget, added []llm.Message, usage llm.Usage) llm.Event {
 	n, most := b.Used(), b.Used()+b.Left()
-	if f.Retry != "" {
-		return AnswerRetry{Attempt: n, Max: most + 1, Cause: f.Retry, Error: f.Problem, Usage: usage}
+	if f.RetryCause != "" {
+		return AnswerRetry{Attempt: n, Max: most + 1, Cause: f.RetryCause, Error: f.Problem, Usage: usage}
 	}
 	if f.once {
 		n, most = 1, 1
@@ -226,11 +226,11 @@ func cause(err error) string {
 
 // budgeted returns req with a budget: its own if it has one.
 func budgeted(req *llm.Request, n int) *llm.Request {
-	if req.Budget != nil {
+	if req.RetryBudget != nil {
 		return req
 	}
 	c := *req
-	c.Budget = llm.NewRetryBudget(n)
+	c.RetryBudget = llm.NewRetryBudget(n)
 	return &c
 }
 
