@@ -49,6 +49,9 @@ func checkCommand(t *testing.T, c pages.Command, root string, env []string) {
 	if strings.HasPrefix(c.Text, "go test ") {
 		testkit.Long(t, "it runs tests inside the tests")
 	}
+	if strings.Contains(c.Text, "go run ./docs/examples/") {
+		testkit.Long(t, "it builds a program that the tests of docs/examples run")
+	}
 	text := c.Text
 	if !testkit.IsLong() {
 		text = strings.ReplaceAll(text, "go run ./cmd/toolpost ", "toolpost ") // the same program without building it
