@@ -169,6 +169,9 @@ func read(in io.Reader, out io.Writer, allowed map[string]bool) (outcome, error)
 			}
 		case "fail":
 			fmt.Fprint(out, strings.Join(held[name], ""))
+			if ev.Test == "" { // tests that had no end when the program ended
+				printUnfinished(out, held, name.pkg)
+			}
 			o.fail(name)
 		case "skip":
 			if ev.Test != "" && allowed != nil && !mayBeSkipped(allowed, name) {
@@ -181,6 +184,21 @@ func read(in io.Reader, out io.Writer, allowed map[string]bool) (outcome, error)
 		}
 	}
 	return o, lines.Err()
+}
+
+// printUnfinished prints the output of the unfinished tests of a package.
+func printUnfinished(out io.Writer, held map[testName][]string, pkg string) {
+	var names []testName
+	for name := range held {
+		if name.pkg == pkg && name.test != "" {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(a, b testName) int { return strings.Compare(a.test, b.test) })
+	for _, name := range names {
+		fmt.Fprint(out, strings.Join(held[name], ""))
+		delete(held, name)
+	}
 }
 
 // noAccident returns the sign in a line of output that rules out a second attempt.

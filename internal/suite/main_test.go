@@ -44,6 +44,7 @@ func TestVerdict(t *testing.T) {
 		{"a race", line("output", "wire", "TestA", "WARNING: DATA RACE") + failure, "DATA RACE", "", never},
 		{"a panic", line("output", "wire", "TestA", "panic: runtime error") + failure, "panic", "", never},
 		{"a package that fails after its tests", line("fail", "wire", "", ""), "failed: wire", "", never},
+		{"a test without an end", line("output", "wire", "TestA", "the last words") + line("fail", "wire", "", ""), "failed: wire", "the last words", never},
 		{"a build that fails", `{"ImportPath":"` + module + `wire","Action":"build-output","Output":"syntax error\n"}` + "\n" +
 			`{"ImportPath":"` + module + `wire","Action":"build-fail"}`, "was not built", "syntax error", never},
 		{"no JSON", "go: cannot find module", "", "cannot find module", never},
