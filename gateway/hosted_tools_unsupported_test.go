@@ -75,6 +75,9 @@ func TestWarningHeaderOverflow(t *testing.T) {
 			t.Errorf("%s is lost in silence", name)
 		}
 	}
+	if want := `code=ignored feature=own_20 warning="the upstream does not get it"`; !strings.Contains(logged, want) {
+		t.Errorf("the log has no %s: %s", want, logged)
+	}
 	if len(header) != 17 || size > 6000 {
 		t.Errorf("%d lines of %d bytes", len(header), size)
 	}

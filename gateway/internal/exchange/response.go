@@ -179,7 +179,7 @@ func (r *Response) addWarning(w llm.Warning) {
 	if slices.Contains(lines, text) { // each tool round of the route repeats it
 		return
 	}
-	r.logWarning(w, text)
+	r.logWarning(w)
 	if r.headerSent {
 		r.lateWarnings++
 		return
@@ -200,15 +200,26 @@ func (r *Response) addWarning(w llm.Warning) {
 	r.W.Header()[WarningHeader] = lines[:min(len(lines), maxWarnings)]
 }
 
-// wordyWarnings may repeat what a model or a tool wrote, which must not be in the log.
-var wordyWarnings = []llm.WarningCode{llm.RefusedCall, llm.FailedCall, llm.SuspectedCall, llm.CallAsText, llm.EchoedCall, llm.Repaired, llm.Corrected, llm.Ignored}
+// wordyWarnings may repeat what a model or a tool wrote, which must not be in the log. Each has a text in place of its
+// detail.
+var wordyWarnings = map[llm.WarningCode]string{
+	llm.RefusedCall:   "a call was refused",
+	llm.FailedCall:    "a call failed, or its outcome is unknown",
+	llm.SuspectedCall: "text looks like a call and was not made one",
+	llm.CallAsText:    "the answer is only text that looks like a call",
+	llm.EchoedCall:    "a message of the user has the text of the call",
+	llm.Repaired:      "a call was repaired",
+	llm.Corrected:     "the upstream contradicted itself",
+	llm.Ignored:       "the upstream does not get it",
+}
 
 // logWarning logs a warning the first time that the route has it.
-func (r *Response) logWarning(w llm.Warning, text string) {
-	if slices.Contains(wordyWarnings, w.Code) {
-		text = string(w.Code) + "; " + w.Feature
+func (r *Response) logWarning(w llm.Warning) {
+	w = withoutAddress(w)
+	if text, wordy := wordyWarnings[w.Code]; wordy {
+		w.Detail = text
 	}
-	if r.Warned != nil && r.Warned.first(r.Trace.Route, text) {
+	if text := printable(w.Detail); r.Warned != nil && r.Warned.first(r.Trace.Route, string(w.Code)+"; "+w.Feature+"; "+text) {
 		r.Log.Warn("a client was warned; equal warnings of the route are not logged again", "id", r.ID, "route", r.Trace.Route, "code", string(w.Code), "feature", w.Feature, "warning", text)
 	}
 }
@@ -218,11 +229,21 @@ var urgentWarnings = []llm.WarningCode{llm.RefusedCall, llm.FailedCall}
 
 // warningText formats a warning for a header: one line of printable ASCII, without the addresses of upstreams.
 func warningText(w llm.Warning) string {
-	about := upstream.ShownID(w.Feature)
-	if about != w.Feature {
-		w.Detail = strings.ReplaceAll(w.Detail, w.Feature, about)
+	w = withoutAddress(w)
+	return printable(string(w.Code) + "; " + w.Feature + "; " + w.Detail)
+}
+
+// withoutAddress replaces the address of an upstream in the feature and the detail of a warning.
+func withoutAddress(w llm.Warning) llm.Warning {
+	if shown := upstream.ShownID(w.Feature); shown != w.Feature {
+		w.Detail = strings.ReplaceAll(w.Detail, w.Feature, shown)
+		w.Feature = shown
 	}
-	text := string(w.Code) + "; " + about + "; " + w.Detail
+	return w
+}
+
+// printable limits a text to one line of printable ASCII.
+func printable(text string) string {
 	var b strings.Builder
 	b.Grow(min(len(text), MaxWarning) + len("..."))
 	for _, r := range text {
