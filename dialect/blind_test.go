@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
 )
 
 // blindTools are offered with every row of testdata/blind.
@@ -38,9 +39,7 @@ func blindRows(t *testing.T, name string) []blindRow {
 	var rows []blindRow
 	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
 		var row blindRow
-		dec := json.NewDecoder(bytes.NewReader(lines.Bytes()))
-		dec.UseNumber()
-		if err := dec.Decode(&row); err != nil {
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
 			t.Fatal(err)
 		}
 		rows = append(rows, row)
@@ -48,10 +47,31 @@ func blindRows(t *testing.T, name string) []blindRow {
 	return rows
 }
 
+// toolsOfRound8 returns the tools of the rows of the eighth round.
+func toolsOfRound8(t *testing.T) (list []llm.ToolDef) {
+	data, err := os.ReadFile("testdata/blind/tools_round8.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tools []struct {
+		Name, Description string
+		Parameters        json.RawMessage
+	}
+	if err := json.Unmarshal(data, &tools); err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range tools {
+		list = append(list, llm.ToolDef{Name: tool.Name, Description: tool.Description, Schema: []byte(tool.Parameters)})
+	}
+	return list
+}
+
 // blindResult is how a row was read: right, doubtful (right as well), wrong,
 // refused (an invalid call or a warning) or silent.
 func blindResult(t *testing.T, row blindRow, p dialect.Parser) string {
-	p.Tools = blindTools
+	if p.Tools == nil {
+		p.Tools = blindTools
+	}
 	var sure, doubtful, refused int
 	var calls []wantCall
 	for ev, err := range p.Parse(dialect.Whole(row.Text)) {
@@ -60,13 +80,7 @@ func blindResult(t *testing.T, row blindRow, p dialect.Parser) string {
 		}
 		switch ev := ev.(type) {
 		case llm.Call:
-			var args any
-			dec := json.NewDecoder(bytes.NewReader(ev.Args))
-			dec.UseNumber()
-			if err := dec.Decode(&args); err != nil {
-				t.Errorf("%s: arguments %q: %v", row.ID, ev.Args, err)
-			}
-			calls = append(calls, wantCall{ev.Name, args})
+			calls = append(calls, wantCall{ev.Name, coerced(t, p.Tools, ev)})
 			if slices.ContainsFunc(ev.Provenance.Repairs, func(r llm.Repair) bool { return r.Class == llm.Guess }) {
 				doubtful++
 			} else {
@@ -89,9 +103,26 @@ func blindResult(t *testing.T, row blindRow, p dialect.Parser) string {
 	return "silent"
 }
 
+// coerced returns the arguments of a call as they would run: with the types that the schema of its tool demands.
+func coerced(t *testing.T, tools []llm.ToolDef, call llm.Call) (args any) {
+	text := call.Args
+	if i := slices.IndexFunc(tools, func(d llm.ToolDef) bool { return d.Name == call.Name }); i >= 0 {
+		s, err := schema.Compile(tools[i].Schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ = s.Coerce(call.Args)
+	}
+	if err := json.Unmarshal(text, &args); err != nil {
+		t.Errorf("arguments %q: %v", text, err)
+	}
+	return args
+}
+
 // The rows of testdata/blind were written before the reader was run on them; those of later rounds end in _b, _c and _d.
 // Each set states the least number of right rows and the most wrong ones.
 func TestBlindSets(t *testing.T) {
+	tools8 := toolsOfRound8(t)
 	for _, set := range []struct {
 		name          string
 		sure, read    [2]int // least and most
@@ -100,12 +131,18 @@ func TestBlindSets(t *testing.T) {
 	}{
 		{name: "talk", read: [2]int{0, 3}},
 		{name: "talk_b", read: [2]int{0, 3}},
-		{name: "talk_round3", read: [2]int{0, 1}},                                    // at first sight 56, of which 24 sure
-		{name: "talk_round4", read: [2]int{0, 1}},                                    // 19, of which 18 sure
-		{name: "talk_round5", read: [2]int{0, 4}, sure: [2]int{0, 3}},                // 19, of which 8 sure
-		{name: "talk_round6", read: [2]int{0, 1}},                                    // 6, of which 5 sure
-		{name: "talk_round7", read: [2]int{0, 15}, sure: [2]int{0, 14}},              // of 150, at first sight 15, of which 14 sure
-		{name: "talk_round7", read: [2]int{0, 150}, sure: [2]int{0, 15}, hint: true}, // 37 sure
+		{name: "talk_round3", read: [2]int{0, 1}},                                   // at first sight 56, of which 24 sure
+		{name: "talk_round4", read: [2]int{0, 1}},                                   // 19, of which 18 sure
+		{name: "talk_round5", read: [2]int{0, 4}, sure: [2]int{0, 3}},               // 19, of which 8 sure
+		{name: "talk_round6", read: [2]int{0, 1}},                                   // 6, of which 5 sure
+		{name: "talk_round7", read: [2]int{0, 15}, sure: [2]int{0, 2}},              // of 150, at first sight 15, of which 14 sure
+		{name: "talk_round7", read: [2]int{0, 150}, sure: [2]int{0, 2}, hint: true}, // 37 sure
+		{name: "talk_round8", read: [2]int{0, 8}, sure: [2]int{0, 1}},               // of 150, as at first sight
+		{name: "talk_round8", read: [2]int{0, 53}, sure: [2]int{0, 3}, hint: true},  // as at first sight
+		{name: "twins_round8", read: [2]int{145, 150}, sure: [2]int{143, 150}},      // as at first sight
+		{name: "twins_round8", read: [2]int{147, 150}, sure: [2]int{145, 150}, hint: true},
+		{name: "honest_round8", read: [2]int{147, 170}, sure: [2]int{102, 170}, wrong: 2, silent: 4}, // as at first sight
+		{name: "long_round8", read: [2]int{100, 100}, sure: [2]int{100, 100}, hint: true},
 		{name: "twins_round7", read: [2]int{75, 75}, sure: [2]int{74, 75}, hint: true},
 		{name: "honest_round7", read: [2]int{159, 166}, sure: [2]int{80, 166}, silent: 2}, // 158, of which 60 sure
 		{name: "long_round7", read: [2]int{180, 180}, sure: [2]int{180, 180}},
@@ -123,9 +160,10 @@ func TestBlindSets(t *testing.T) {
 		{name: "honest_c", read: [2]int{167, 169}, sure: [2]int{78, 169}},
 		{name: "honest_d", read: [2]int{145, 146}, sure: [2]int{60, 146}},
 		{name: "long_c", read: [2]int{128, 128}, sure: [2]int{128, 128}},
-		{name: "honest_round3", read: [2]int{77, 77}, sure: [2]int{71, 77}}, // at first sight 75
-		{name: "honest_round4", read: [2]int{75, 76}, sure: [2]int{74, 76}}, // 74
-		{name: "honest_round5", read: [2]int{75, 75}, sure: [2]int{64, 75}}, // 72
+		// Six calls of these rounds are doubtful because the sentence before them announces nothing.
+		{name: "honest_round3", read: [2]int{77, 77}, sure: [2]int{70, 77}}, // at first sight 75
+		{name: "honest_round4", read: [2]int{75, 76}, sure: [2]int{72, 76}}, // 74
+		{name: "honest_round5", read: [2]int{75, 75}, sure: [2]int{62, 75}}, // 72
 		{name: "long_d", read: [2]int{64, 64}, sure: [2]int{60, 64}},
 		{name: "honest_round6", read: [2]int{59, 60}, sure: [2]int{59, 60}}, // 59
 		{name: "long", read: [2]int{100, 100}, sure: [2]int{97, 100}},
@@ -134,6 +172,9 @@ func TestBlindSets(t *testing.T) {
 		counts := make(map[string]int)
 		for _, row := range blindRows(t, set.name) {
 			var p dialect.Parser
+			if strings.HasSuffix(set.name, "_round8") {
+				p.Tools = tools8
+			}
 			if set.hint {
 				p.Dialect = row.Dialect
 			}

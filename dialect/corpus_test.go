@@ -333,3 +333,36 @@ func (s *score) share() float64 { return float64(s.right) / float64(max(s.all, 1
 func (s *score) String() string {
 	return fmt.Sprintf("%d of %d (%.2f %%), wrong %v", s.right, s.all, 100*float64(s.right)/float64(max(s.all, 1)), s.wrong)
 }
+
+// What a model really says before its calls leaves few of them in doubt. Each text of recorded runs is followed by a call
+// here.
+func TestRealAnnouncementsLeaveNoDoubt(t *testing.T) {
+	data, err := os.ReadFile(corpus.Path(t, "transcripts/livemcp_claude-sonnet-4.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs []struct {
+		Messages []struct {
+			Role, Content string
+			Calls         []json.RawMessage `json:"tool_calls"`
+		}
+	}
+	if err := json.Unmarshal(data, &runs); err != nil {
+		t.Fatal(err)
+	}
+	const call = "\n\n<tool_call>\n{\"name\": \"delete_branch\", \"arguments\": {\"branch\": \"old\"}}\n</tool_call>"
+	for _, hint := range []string{"", "hermes_json"} {
+		texts, counts := 0, make(map[string]int)
+		for _, run := range runs {
+			for _, m := range run.Messages {
+				if m.Role == "assistant" && len(m.Calls) > 0 && m.Content != "" {
+					texts++
+					counts[blindResult(t, blindRow{Text: m.Content + call}, dialect.Parser{Dialect: hint})]++
+				}
+			}
+		}
+		if t.Logf("hint %q: %v", hint, counts); texts-counts["call"] > 15 {
+			t.Errorf("hint %q: %d of %d calls are not sure", hint, texts-counts["call"], texts)
+		}
+	}
+}

@@ -194,12 +194,8 @@ func (d decision) lineBefore() (line []byte, begun, cut bool) {
 
 // endsSentence reports whether a line ends like a sentence or a label.
 func endsSentence(line []byte) bool {
-	for _, end := range [...]string{":", ".", "!", "?", "…", "。", "！", "？", "："} {
-		if bytes.HasSuffix(line, []byte(end)) {
-			return true
-		}
-	}
-	return false
+	last, _ := utf8.DecodeLastRune(line)
+	return endsClause(last)
 }
 
 // answerTags are tags and signs that models put around an answer.

@@ -88,13 +88,45 @@ func (e *Evidence) NoteAbove() {
 	before := e.Buf[max(0, max(e.since, e.begin-scan.MaxAbove)-e.Base):max(0, e.begin-e.Base)]
 	e.Introduced = EndsLabel(LabelAbove(paragraph(before)))
 	if line := lastSentence(before); len(line) > 0 {
-		if e.Above = doubtIn(line); e.Above == AfterQuestion && (e.byLine && isThought(before) || isBlockQuote(before)) { // the model asks itself, or repeats a question
+		thought := e.byLine && isThought(before)
+		switch e.Above = doubtIn(line); {
+		case e.Above == AfterQuestion && (thought || isBlockQuote(before)): // the model asks itself, or repeats a question
 			e.Above = NoDoubt
+		case e.Above == NoDoubt && !thought && states(line) && !isShort(lastLine(before)):
+			e.Above = InSentence
 		}
 		found := saidIn(line)
 		e.Announced = e.Above <= InSentence && found.has(intends)
 		e.Reported = found.has(reports) && !found.has(intends)
 	}
+}
+
+// states reports whether a sentence ends, and its last clause announces no action. Neither a label nor an ellipsis ends it.
+func states(sentence []byte) bool {
+	clause := lastClause(sentence)
+	if first, _, _ := bytes.Cut(clause, []byte{' '}); joins[string(first)] {
+		clause = sentence
+	}
+	opens := EndsLabel(sentence) || bytes.HasSuffix(sentence, []byte("…")) || bytes.HasSuffix(sentence, []byte("..."))
+	return endsSentence(sentence) && !opens && !saidIn(clause).has(intends)
+}
+
+// isShort reports whether a line has fewer than five words, such as "One moment, please." Three characters of a script
+// without spaces count as a word. The number of an item does not.
+func isShort(line []byte) bool {
+	words := 0
+	for word := range bytes.FieldsFuncSeq(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsDigit(r) || r == '.' }) {
+		words++
+		if r, _ := utf8.DecodeRune(word); unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) {
+			words += utf8.RuneCount(word)/3 - 1
+		}
+	}
+	return words < 5
+}
+
+// lastLine returns the last line of the text before a call.
+func lastLine(before []byte) []byte {
+	return chars.LastLine(bytes.TrimRight(paragraph(before), " \t\r\n"))
 }
 
 // isThought reports whether the last line of the text before begins with a label such as "Thought:".

@@ -1,6 +1,10 @@
 package judge
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/toolpost/toolpost/dialect/internal/scan"
+)
 
 // The last sentence before a call may refuse it, ask about it or make a condition. The word "no" refuses in Spanish; in
 // English it denies a noun. An earlier clause than the one that announces the call leaves a weaker doubt.
@@ -27,10 +31,39 @@ func TestDoubtOfTheSentenceBeforeACall(t *testing.T) {
 		"Deixe-me ver no dicionário:":                  NoDoubt,
 		"I never call it.":                             AfterRefusal,
 		"Shall I proceed with this?":                   AfterQuestion,
+		"Let me get the exchange rate:":                NoDoubt,
+		"Ich rate davon ab, das zu tun:":               AfterRefusal,
+		"Let me search for tools that might help:":     NoDoubt,
+		"You might write this:":                        AfterCondition,
 		"There is no need to ask, but do you mean it?": AfterQuestion,
 	} {
 		if got := doubtIn([]byte(sentence)); got != want {
 			t.Errorf("%s: %d, want %d", sentence, got, want)
+		}
+	}
+}
+
+// Prose right before a call that announces no action makes it doubtful. An acknowledgement is not prose, and neither a
+// label nor an ellipsis ends a sentence.
+func TestProseBeforeACallThatAnnouncesNothing(t *testing.T) {
+	for text, want := range map[string]Doubt{
+		"The branch stays where it is for now.\n\n":       InSentence,
+		"Je m'en tiens là : la branche reste en place.\n": InSentence,
+		"Das lasse ich, der Zweig wird noch gebraucht.\n": InSentence,
+		"इसे मैं वैसे ही छोड़ता हूँ, शाखा बनी रहेगी।\n\n": InSentence,
+		"これはそのままにしておきます。ブランチは残します。\n":                     InSentence,
+		"I look at the list, then the branch goes.\n":     NoDoubt,
+		"Sure, one moment please.\n":                      NoDoubt,
+		"1. Look for a room.\n":                           NoDoubt,
+		"The branch stays where it is for now:\n":         NoDoubt,
+		"The branch stays where it is for now...\n":       NoDoubt,
+		"The branch stays where it is for now\n":          NoDoubt,
+		"I delete the branch that is merged.\n":           NoDoubt,
+	} {
+		e := &Evidence{Input: scan.Input{Buf: []byte(text), Pos: len(text)}}
+		e.begin = len(text)
+		if e.NoteAbove(); e.Above != want {
+			t.Errorf("%q: %d, want %d", text, e.Above, want)
 		}
 	}
 }

@@ -190,12 +190,13 @@ func (v *speech) partsOf(low string) (found says) {
 
 // words returns what the words of a sentence in lower case say.
 func (v *speech) words(low string) (found says) {
-	first := true
+	first, last := true, ""
 	for word := range strings.FieldsFuncSeq(low, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.Is(unicode.Mn, r) && !unicode.Is(unicode.Mc, r) && r != '\''
 	}) {
 		switch {
 		case word == "no" && hasWord(low, notSpanish), word == "je" && hasWord(low, dutch): // another word there
+		case (word == "might" || word == "could") && (last == "that" || last == "which" || last == "who"): // not the speaker
 		case strings.HasSuffix(word, "n't") || strings.HasPrefix(word, "n'"):
 			found |= refuses
 		default:
@@ -206,7 +207,7 @@ func (v *speech) words(low string) (found says) {
 				found |= intends
 			}
 		}
-		first = false
+		first, last = false, word
 		for i, n := len(word), 0; i > 0 && n < maxEnding; n++ {
 			_, size := utf8.DecodeLastRuneInString(word[:i])
 			i -= size
@@ -245,7 +246,7 @@ var notSpanish = words(`the and there is are was you it of with this that have h
 um uma do da ao vou deixe não meu minha à às em você são está`)
 
 // dutch are frequent words of Dutch, where "je" means "you".
-var dutch = words(`het een dat niet om van voor ik deze dit staat hij zij wil is`)
+var dutch = words(`het een dat niet om van voor ik deze dit staat hij zij wil is moest`)
 
 // spoken are the words and parts of sentences that say something about a call. In parts, an underscore is a space.
 var spoken = [...]struct {
@@ -253,7 +254,7 @@ var spoken = [...]struct {
 	words, first, ends, parts, japanese, chinese string
 }{
 	{found: refuses, words: `not nothing never cannot refuse refused decline declined wrong incorrect invalid rejected avoid bad denied blocked malformed forbidden
-nicht nichts nie niemals kein keine keinen keinem keiner weigere verweigere falsch falsche falscher abgelehnt verworfen verboten blockiert ungültig fehlerhaft verzichte rate davon
+nicht nichts nie niemals kein keine keinen keinem keiner weigere verweigere falsch falsche falscher abgelehnt verworfen verboten blockiert ungültig fehlerhaft verzichte davon
 pas jamais refuse aucun aucune rejeté rejetée refusé refusée interdit faux fausse erroné invalide abstiens
 no nunca jamás niego rehúso rechazo rechazado rechazada rechazó prohibido incorrecto incorrecta erróneo errónea inválido inválida
 non mai rifiuto rifiutato rifiutata respinto respinta rifiutati vietato sbagliato sbagliata errato errata
@@ -265,7 +266,7 @@ nie nigdy odmawiam odrzucone odrzucono odrzucony odrzucona zabronione błędny b
 नहीं मत न अस्वीकृत अस्वीकार गलत ग़लत इनकार
 değil asla hayır reddediyorum reddedildi reddetti yasak olmaz yapmam yapamam edemem çalıştırmam çalıştıramam yanlış hatalı geçersiz
 inte aldrig ikke aldri ingen ej niciodată nem soha ei älä δεν μην ποτέ לא אל نه نمی không đừng tidak jangan ne nikdy`,
-		parts:    `않 마세요 말아 말고 금지 못하 거부 거절 수_없 안_됩 안_돼 잘못 mayaca meyece mayın meyin mıyor miyor muyor müyor madım medim ılmadı ilmedi ไม่ อย่า hors_de_question`,
+		parts:    `rate_ich rate_ab rate_davon 않 마세요 말아 말고 금지 못하 거부 거절 수_없 안_됩 안_돼 잘못 mayaca meyece mayın meyin mıyor miyor muyor müyor madım medim ılmadı ilmedi ไม่ อย่า hors_de_question`,
 		japanese: `ません ないで しない 禁止 拒否 却下 控え 断り 遠慮 やめて 間違 誤り 誤った 無効`,
 		chinese:  `不会 不要 不能 不执行 不得 不应 不再 不可 不想 不行 不对 别发 不調用 不调用 绝不 勿 禁用 禁止 拒绝 没有执行 没有运行 未执行 无法 错误 无效`},
 	{found: waits, first: `if once unless suppose imagine assuming had falls sobald wenn angenommen si lorsque quand dès supposons cuando se quando zodra stel als indien jeśli jeżeli gdy gdyby gdybyś gdybyście załóżmy если когда допустим إذا لو यदि अगर eğer
@@ -306,7 +307,7 @@ dit deze volgende zo ta tę takie tego taki taką takiego taka następujące nas
 bu şu şöyle böyle aşağıdaki هذا هذه هكذا التالي التالية كالتالي يلي الآتي यह ये ऐसा ऐसे इस निम्न निम्नलिखित`,
 		parts: `다음 아래 이런 이렇게 같은_ 같이_ 위와`, japanese: `次の 以下 下記 このよう こう書 この形 上記`, chinese: `如下 以下 这样 下面 这段 这行 这条 上面 以上`},
 	{found: intends, words: `i i'll i'm i've we we'll let's
-ich wir je j'appelle j'enregistre j'envoie j'utilise j'effectue j'exécute j'ajoute j'efface j'ouvre j'écris j'obtiens j'interroge j'essaie nous
+ich wir je j'appelle j'enregistre j'envoie j'utilise j'effectue j'exécute j'ajoute j'efface j'ouvre j'écris j'obtiens j'interroge j'essaie nous voyons allons
 voy vamos déjame permíteme estoy busco consulto reservo guardo borro elimino creo envío compruebo verifico reviso ejecuto llamo hago abro leo escribo actualizo añado obtengo calculo procedo empiezo lanzo
 vado fammi lasciami sto cerco controllo prenoto salvo cancello invio eseguo chiamo faccio apro leggo scrivo aggiorno aggiungo ottengo calcolo inizio avvio recupero provo
 vou deixe deixa estou procuro apago crio envio executo chamo faço abro leio escrevo atualizo adiciono obtenho prossigo começo
@@ -315,14 +316,14 @@ ik we sprawdzę sprawdzam zapiszę utworzę tworzę znajdę wyślę usunę robi�
 espero aguardo attendo aspetto czekam жду أنتظر
 digo aviso cuento volto avviso torno melde meld dam veririm söylerim bildiririm сообщу
 jag vi jeg minä én tôi saya`, ends: `uję yorum cağım ceğim ayım eyim alım elim яю аю ую рю лю щу жу шу ऊँगा ऊंगा ूँगा ूंगा`,
-		parts: `let_me laat_me laat_ik 겠습니다 게요 기다리 प्रतीक्षा سأ سن`, japanese: `お伝えし お知らせし お待ち 待ちます ましょう ますね てみます これから 今から`, chinese: `我来 我將 我将 我会 我现在 我先 我去 我要 我这就 我把 让我 我們 我们来 正在 马上 这就 等待 告诉你 告诉您 稍后`},
+		parts: `let_me here_goes los_geht laat_me laat_ik się_robi a_caminho जा_रह 겠습니다 게요 기다리 प्रतीक्षा سأ سن`, japanese: `お伝えし お知らせし お待ち 待ちます ましょう ますね てみます これから 今から`, chinese: `我来 我將 我将 我会 我现在 我先 我去 我要 我这就 我把 让我 我們 我们来 正在 马上 这就 等待 告诉你 告诉您 稍后`},
 	{found: notices, parts: `_found_ _saw_ _received_ _noticed_ i_read_ gefunden gesehen erhalten bekommen gelesen trouvé ai_vu reçu j'ai_lu encontrado encontré recibí trovato _visto ricevuto encontrei recebi
 gevonden gezien gekregen _vond_ znalaz widzę otrzyma нашёл нашел увидел получил вижу 찾았 봤 받았 وجدت رأيت मिला देखा`, chinese: `看到 找到了 收到 发现`},
 	{found: acts, words: `run do done doing execute send call make delete refuse refused decline rejected
-ausführen tun machen senden schicken aufrufen löschen weigere verweigere abgelehnt rate exécuter lancer envoyer faire refuse hacerlo hacer ejecutar enviar mandar niego rehúso rechazo
+ausführen tun machen senden schicken aufrufen löschen weigere verweigere abgelehnt exécuter lancer envoyer faire refuse hacerlo hacer ejecutar enviar mandar niego rehúso rechazo
 eseguire farlo fare inviare mandare rifiuto executar fazer enviar faço recuso doen uitvoeren versturen weiger wykonam zrobię uruchomię wyślę odmawiam
 делать выполнять запускать отправлять выполню сделаю отказываюсь yapmam yapamam edemem çalıştırmam çalıştıramam reddediyorum أنفذ أنفذه أفعل أرسل فعل أرفض`,
-		parts: `ausgeführt execut esegu uitgevoerd wykona uruchom выполн запус çalıştır gönder yapmay 실행 보내 호출 거부 거절 चला कर_सक इनकार`, japanese: `実行 送信 呼び出 削除し 拒否 却下 控え 断り 遠慮`, chinese: `执行 运行 发送 调用 拒绝 无法做 不能做 不会做`},
+		parts: `rate_ich rate_ab rate_davon ausgeführt execut esegu uitgevoerd wykona uruchom выполн запус çalıştır gönder yapmay 실행 보내 호출 거부 거절 चला कर_सक इनकार`, japanese: `実行 送信 呼び出 削除し 拒否 却下 控え 断り 遠慮`, chinese: `执行 运行 发送 调用 拒绝 无法做 不能做 不会做`},
 	{found: foresees, words: `will wird werden werde`},
 	{found: reassures, words: `worry worries sorge sorgen`, parts: `no_problem kein_problem keine_ursache pas_de_problème pas_de_souci aucun_problème sin_problema hay_problema ningún_problema nessun_problema non_c'è_problema sem_problema há_problema geen_probleem nie_ma_problemu nie_ma_sprawy нет_проблем не_волнуйтесь не_беспокойтесь
 sorun_değil problem_değil 문제없 걱정하지 걱정_마 لا_مشكلة لا_بأس कोई_बात_नहीं समस्या_नहीं चिंता_न`, japanese: `問題ありません 心配`, chinese: `没问题 没有问题 不用担心 别担心`},
