@@ -113,7 +113,7 @@ var options = []requestOption{
 	{"reasoning.effort", "Reasoning", "", Ignored, func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Effort = "" }) }},
 	{"reasoning.budget", "Reasoning", "else the nearest effort, for models known to take one", Degraded, func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Tokens = 0 }) }},
 	{"reasoning.summary", "Reasoning", "", Ignored, func(r *llm.Request) { setReasoning(r, func(x *llm.Reasoning) { x.Summary = "" }) }},
-	{"budget", "Budget", "counted by whoever asks again", Mapped, nil},
+	{"budget", "RetryBudget", "counted by whoever asks again", Mapped, nil},
 	{"text_calls", "Promotion", "else the model's entry or the vendor's row decides", Mapped, nil},
 	{"allow_echoes", "AllowEchoes", "calls found in text are compared with results and documents unless it is set", Mapped, nil},
 	{"hold_doubtful", "HoldDoubtful", "calls that the text may only talk about do not run", Mapped, nil},
