@@ -90,7 +90,7 @@ func (e *Evidence) NoteAbove() {
 	if line := lastSentence(before); len(line) > 0 {
 		thought := e.byLine && isThought(before)
 		switch e.Above = doubtIn(line); {
-		case e.Above == AfterQuestion && (thought || isBlockQuote(before)): // the model asks itself, or repeats a question
+		case thought && (e.Above == AfterCondition || e.Above == AfterReport), e.Above == AfterQuestion && (thought || isBlockQuote(before)): // the model thinks, or repeats a question
 			e.Above = NoDoubt
 		case e.Above == NoDoubt && !thought && states(line) && !isShort(lastLine(before)):
 			e.Above = InSentence
@@ -315,7 +315,7 @@ func (e *Evidence) doubtInBelow(i, lines int, later bool) Doubt {
 		case doubt == AfterQuestion && bytes.IndexByte(sentence, ' ') < 0 && sentence[0] < utf8.RuneSelf: // "See?"
 		case doubt == AfterQuestion:
 			return BeforeQuestion
-		case doubt == AfterRefusal && !found.has(waits):
+		case doubt == AfterRefusal && !found.has(waits|approves):
 			return BeforeRefusal
 		case found.has(hedges|presents) || found.has(reports|recounts) && !found.has(intends):
 			if !glued {

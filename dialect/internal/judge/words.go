@@ -26,6 +26,7 @@ const (
 	reassures                  // it denies a problem, so it denies nothing else
 	acts                       // it names what one does with a call: "run", "send"
 	labels                     // it ends with a colon
+	approves                   // it is about an approval
 )
 
 // has reports whether s has one of the bits of t.
@@ -40,7 +41,9 @@ func (s says) doubt() Doubt {
 		return AfterRefusal
 	case s.has(refuses): // of something else than the call
 		return InSentence
-	case s.has(waits | hedges):
+	case s.has(approves) && s.has(intends) && !s.has(waits|hedges): // it may have been given
+		return InSentence
+	case s.has(waits | hedges | approves):
 		return AfterCondition
 	case s.has(presents):
 		return AfterExample
@@ -203,7 +206,7 @@ func (v *speech) words(low string) (found says) {
 			found |= v.whole[word]
 		}
 		if first {
-			if found |= v.first[word]; strings.HasSuffix(word, "ing") && !strings.HasSuffix(word, "thing") && len(word) > len("bring") {
+			if found |= v.first[word]; isGerund(word) {
 				found |= intends
 			}
 		}
@@ -217,6 +220,12 @@ func (v *speech) words(low string) (found says) {
 		}
 	}
 	return found
+}
+
+// isGerund reports whether the first word of a sentence is a form such as "checking", "enviando" or "haciendo".
+func isGerund(word string) bool {
+	return strings.HasSuffix(word, "ing") && !strings.HasSuffix(word, "thing") && len(word) > len("bring") ||
+		strings.HasSuffix(word, "ando") || strings.HasSuffix(word, "endo")
 }
 
 // maxEnding is the number of letters of the longest ending.
@@ -271,11 +280,11 @@ inte aldrig ikke aldri ingen ej niciodată nem soha ei älä δεν μην πο�
 		chinese:  `不会 不要 不能 不执行 不得 不应 不再 不可 不想 不行 不对 别发 不調用 不调用 绝不 勿 禁用 禁止 拒绝 没有执行 没有运行 未执行 无法 错误 无效`},
 	{found: waits, first: `if once unless suppose imagine assuming had falls sobald wenn angenommen si lorsque quand dès supposons cuando se quando zodra stel als indien jeśli jeżeli gdy gdyby gdybyś gdybyście załóżmy если когда допустим إذا لو यदि अगर eğer
 när hvis når dacă ha kun jos εάν αν אם اگر nếu jika kalau když pokud`,
-		parts: `다면 려면 으면_ 시면_ seydi saydı rseniz rsanız isters
-agree confirm approv permission your_consent bestätig erlaubnis freigabe zustimm autoris permis autoriz conferm permess permissão bevestig akkoord toestemming potwierdz zgod подтверд разреш соглас
+		parts:    `다면 려면 으면_ 시면_ seydi saydı rseniz rsanız isters`,
+		japanese: `なら たら、 れば、`, chinese: `如果 要是 假如 倘若 确认之后 确认后`},
+	{found: approves, parts: `agree confirm approv permission your_consent bestätig erlaubnis freigabe zustimm autoris permis autoriz conferm permess permissão bevestig akkoord toestemming potwierdz zgodę zgody zgodz zgadza подтверд разреш соглас
 승인 허락 موافق وافق تأكيد पुष्टि अनुमति onay izin`,
-		japanese: `なら たら、 れば、 承認 許可`,
-		chinese:  `如果 要是 假如 倘若 批准 同意 确认之后 确认后`},
+		japanese: `承認 許可`, chinese: `批准 同意`},
 	{found: hedges, words: `would would've i'd we'd you'd could might
 würde würden wäre wären hätte hätten könnte serait seraient aurait aurais enverrais ferais pourrait
 sería serían habría haría podría sarebbe sarebbero avrei avrebbe manderei farei potrebbe seria seriam teria enviaria faria poderia zou zouden бы`,
@@ -308,7 +317,7 @@ bu şu şöyle böyle aşağıdaki هذا هذه هكذا التالي التا�
 		parts: `다음 아래 이런 이렇게 같은_ 같이_ 위와`, japanese: `次の 以下 下記 このよう こう書 この形 上記`, chinese: `如下 以下 这样 下面 这段 这行 这条 上面 以上`},
 	{found: intends, words: `i i'll i'm i've we we'll let's
 ich wir je j'appelle j'enregistre j'envoie j'utilise j'effectue j'exécute j'ajoute j'efface j'ouvre j'écris j'obtiens j'interroge j'essaie nous voyons allons
-voy vamos déjame permíteme estoy busco consulto reservo guardo borro elimino creo envío compruebo verifico reviso ejecuto llamo hago abro leo escribo actualizo añado obtengo calculo procedo empiezo lanzo
+voy vamos déjame permíteme estoy busco consulto reservo guardo borro elimino creo envío compruebo verifico reviso ejecuto llamo hago abro leo escribo actualizo añado obtengo calculo procedo empiezo lanzo mando
 vado fammi lasciami sto cerco controllo prenoto salvo cancello invio eseguo chiamo faccio apro leggo scrivo aggiorno aggiungo ottengo calcolo inizio avvio recupero provo
 vou deixe deixa estou procuro apago crio envio executo chamo faço abro leio escrevo atualizo adiciono obtenho prossigo começo
 ik we sprawdzę sprawdzam zapiszę utworzę tworzę znajdę wyślę usunę robię zrobię poszukam szukam usuwam dodam pobieram pobiorę wywołam wyszukam wyszukuję zobaczę zajmę kasuję
