@@ -357,7 +357,7 @@ func TestRealAnnouncementsLeaveNoDoubt(t *testing.T) {
 			for _, m := range run.Messages {
 				if m.Role == "assistant" && len(m.Calls) > 0 && m.Content != "" {
 					texts++
-					counts[blindResult(t, blindRow{Text: m.Content + call}, dialect.Parser{Dialect: hint})]++
+					counts[blindResult(t, blindRow{Text: m.Content + call}, dialect.Parser{Tools: blindTools, Dialect: hint})]++
 				}
 			}
 		}

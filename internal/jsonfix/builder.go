@@ -65,6 +65,7 @@ type builder struct {
 	pend    []byte // a comma and the white space after it, not written yet
 	commaAt int    // the offset of that comma
 	bareKey bool   // the last key had no quotes
+	equals  bool   // an equals sign was in the place of a colon
 
 	mode  mode
 	state state

@@ -126,7 +126,7 @@ func (p *parser) unusual(c byte, final bool) (more bool) {
 	case c == '\\':
 		return p.backslash(rest, final)
 	case c == '=' && p.state == wantColon:
-		return p.equals(rest, final)
+		return p.equalsSign(rest, final)
 	case c == 0:
 		p.skip("control-character", llm.Syntax, 1)
 	case c >= utf8.RuneSelf:
@@ -160,7 +160,7 @@ func (p *parser) singleQuote(rest []byte, final bool) (more bool) {
 }
 
 // equals reads = or => in place of a colon.
-func (p *parser) equals(rest []byte, final bool) (more bool) {
+func (p *parser) equalsSign(rest []byte, final bool) (more bool) {
 	if len(rest) < 2 && !final {
 		return true
 	}
@@ -169,6 +169,7 @@ func (p *parser) equals(rest []byte, final bool) (more bool) {
 		n = 2
 	}
 	p.edit("colon", llm.Syntax, n)
+	p.equals = true
 	p.colon(n)
 	return false
 }

@@ -325,7 +325,7 @@ func (l *lookahead) nextKey(quoted bool) role {
 	switch {
 	case !ok:
 		return l.atEnd(content)
-	case c == ':':
+	case c == ':', c == '=' && l.b.equals:
 		return closing
 	case !quoted || c == '"' || c == '\'' || c == ',' || c == '}' || c == ']':
 		return content

@@ -66,6 +66,7 @@ var rules = []struct {
 	{"a backslash that escapes nothing", `{"re": "\d+\.txt", "path": "C:\users"}`, `{"re": "\\d+\\.txt", "path": "C:\\users"}`, llm.Guess, "escape escape escape"},
 	{"an escaped apostrophe", `["it\'s"]`, `["it's"]`, llm.Syntax, "escape"},
 	{"inner quotes", `{"a": "he said "hi" to me", "b": 1}`, `{"a": "he said \"hi\" to me", "b": 1}`, llm.Guess, "inner-quote inner-quote"},
+	{"equals signs", `{a = "x", b = "y", c = 3}`, `{"a" : "x", "b" : "y", "c" : 3}`, llm.Syntax, "unquoted-key colon unquoted-key colon unquoted-key colon"},
 	{"inner quotes before a comma", `{"a": "he said "hi", and left", "b": 1}`, `{"a": "he said \"hi\", and left", "b": 1}`, llm.Guess, "inner-quote inner-quote"},
 	{"inch marks", `["24" screen", "72""]`, `["24\" screen", "72\""]`, llm.Guess, "inner-quote inner-quote"},
 	{"odd white space", "\ufeff{\u00a0\"a\":\u30001}", `{"a":1}`, llm.Syntax, "white-space white-space white-space"},

@@ -3,7 +3,6 @@ package form
 import (
 	"bytes"
 
-	"github.com/toolpost/toolpost/dialect/internal/chars"
 	"github.com/toolpost/toolpost/dialect/internal/judge"
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 	"github.com/toolpost/toolpost/dialect/internal/whole"
@@ -29,7 +28,11 @@ func (m *answer) LastBlock() {
 		if n == maxBlocks {
 			return
 		}
-		if c, ok := whole.Read(string(text[at:]), m.Names); ok {
+		block := text[at:]
+		if at == 0 && m.Base+from == 0 { // the answer is a command line
+			block = bytes.TrimPrefix(block, []byte("$ "))
+		}
+		if c, ok := whole.Read(string(block), m.Names); ok {
 			m.lastCall(c, m.Base+from+at)
 			return
 		}
@@ -71,10 +74,7 @@ func blockStarts(text []byte, complete bool) (starts []int) {
 		starts = append([]int{0}, starts...)
 	}
 	for i, at := range starts {
-		for at < len(text) && chars.IsSpace(text[at]) {
-			at++
-		}
-		starts[i] = at
+		starts[i] = len(text) - len(bytes.TrimLeft(text[at:], " \t\r\n"))
 	}
 	return starts
 }

@@ -288,7 +288,7 @@ func (e *Evidence) proseBegins(i int) bool {
 func (e *Evidence) pastSigns(i int) int {
 	for n := 0; n < 8 && e.At(i); n++ {
 		r := e.Letter(i)
-		if !unicode.IsDigit(r) && !unicode.IsPunct(r) && r != ' ' && r != '+' {
+		if !unicode.IsDigit(r) && !unicode.IsPunct(r) && !strings.ContainsRune(" +`", r) {
 			break
 		}
 		i += utf8.RuneLen(r)

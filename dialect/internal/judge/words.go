@@ -280,7 +280,7 @@ inte aldrig ikke aldri ingen ej niciodată nem soha ei älä δεν μην πο�
 		chinese:  `不会 不要 不能 不执行 不得 不应 不再 不可 不想 不行 不对 别发 不調用 不调用 绝不 勿 禁用 禁止 拒绝 没有执行 没有运行 未执行 无法 错误 无效`},
 	{found: waits, first: `if once unless suppose imagine assuming had falls sobald wenn angenommen si lorsque quand dès supposons cuando se quando zodra stel als indien jeśli jeżeli gdy gdyby gdybyś gdybyście załóżmy если когда допустим إذا لو यदि अगर eğer
 när hvis når dacă ha kun jos εάν αν אם اگر nếu jika kalau když pokud`,
-		parts:    `다면 려면 으면_ 시면_ seydi saydı rseniz rsanız isters`,
+		parts:    `ंगे_तो 다면 려면 으면_ 시면_ seydi saydı rseniz rsanız isters`,
 		japanese: `なら たら、 れば、`, chinese: `如果 要是 假如 倘若 确认之后 确认后`},
 	{found: approves, parts: `agree confirm approv permission your_consent bestätig erlaubnis freigabe zustimm autoris permis autoriz conferm permess permissão bevestig akkoord toestemming potwierdz zgodę zgody zgodz zgadza подтверд разреш соглас
 승인 허락 موافق وافق تأكيد पुष्टि अनुमति onay izin`,
@@ -290,7 +290,7 @@ würde würden wäre wären hätte hätten könnte serait seraient aurait aurais
 sería serían habría haría podría sarebbe sarebbero avrei avrebbe manderei farei potrebbe seria seriam teria enviaria faria poderia zou zouden бы`,
 		parts: `łaby_ łby_ łoby_ olurdu erdim ardım 했을 겠지만 كنت_سأ سيكون होता_ होती_`, japanese: `でしょう していたら`, chinese: `本来会 本应 会是这样`},
 	{found: presents, parts: `example e.g. for_instance beispiel z.b. exemple ejemplo esempio exemplo voorbeeld przykład пример приклад örnek örneğ 예시 예를_들 예: مثال उदाहरण illustrat ilustra ilustrac`,
-		japanese: `例`, chinese: `例如 例子 示例 举例 比如 演示`},
+		japanese: `例`, chinese: `例： 例: 例如 例子 示例 举例 比如 演示`},
 	{found: reports, words: `log logs transcript e-mail email mail page document documentation docs manual readme tutorial script snippet format notation tags tokens model models agent assistant bot attacker answered replied wrote said says reads contained contains produced attachment forum
 protokoll log mail seite dokument dokumentation anleitung handbuch skript format modell modelle agent assistent antwortete schrieb lautet lautete enthielt anhang
 journal courriel mail page document documentation script format balise modèle modèles agent assistant répondu répondait écrivait écrit contenait contient disait

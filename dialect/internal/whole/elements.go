@@ -121,7 +121,11 @@ func attributes(s string) (list []attr, ok bool) {
 			return nil, false
 		}
 		plain := values.UnescapeXML(value)
-		list = append(list, attr{s[:n], plain, plain != value})
+		key := s[strings.LastIndexByte(s[:n], ':')+1 : n] // without its namespace
+		if strings.HasPrefix(s, "xmlns") {
+			key = "xmlns"
+		}
+		list = append(list, attr{key, plain, plain != value})
 		s = strings.TrimSpace(after)
 	}
 	return list, true

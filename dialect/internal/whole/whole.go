@@ -33,7 +33,7 @@ func Read(block string, n *offered.Names) (Call, bool) {
 		block = values.UnescapeXML(block)
 	}
 	r := &reading{names: n}
-	block, ok := r.unfenced(block)
+	block, ok := r.unfenced(untabled(block))
 	if !ok || !r.block(block, 0) || !r.fits() {
 		return Call{}, false
 	}
@@ -102,6 +102,9 @@ func (r *reading) block(text string, depth int) bool {
 		if list, ok := elements(text); ok {
 			return r.elements(list, depth)
 		}
+	case text[0] == '{' && strings.Contains(text, "&quot;") && !strings.Contains(text, `"`):
+		r.unsure = true
+		return r.block(values.UnescapeXML(text), depth+1)
 	case text[0] == '`' && strings.HasPrefix(text, "`<") && strings.HasSuffix(text, ">`"):
 		return r.block(text[1:len(text)-1], depth+1)
 	case text[0] == '"':

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/dialect/internal/values"
+	"github.com/toolpost/toolpost/schema"
 )
 
 // scanner reads a block of words, signs and values.
@@ -48,6 +49,10 @@ func (p *scanner) next() bool {
 		text, _, _ := strings.Cut(p.s[p.i:], "\n")
 		p.i += len(text)
 		return true
+	case p.depth > 0 && strings.HasPrefix(p.s[p.i:], "/*"):
+		text, _, ok := strings.Cut(p.s[p.i:], "*/")
+		p.i += len(text) + len("*/")
+		return ok
 	case isQuote(c):
 		return p.quoted(c)
 	case unicode.IsLetter(c) || c == '_':
@@ -97,7 +102,7 @@ func (p *scanner) sign(c rune, n int) bool {
 			return false
 		}
 		p.value = false
-	case strings.ContainsRune("<>*,;:=-#@$/|!.•→~+%\\", c):
+	case strings.ContainsRune("<>*,;:=-#@$/|!.•→~+%\\", c), unicode.Is(unicode.So, c), unicode.Is(unicode.Mn, c): // also emoji
 		p.value = p.value && c != ';'
 	default:
 		return false
@@ -111,7 +116,7 @@ func (p *scanner) quotes(c rune) bool {
 	if p.i > 0 && p.s[p.i-1] != '\n' {
 		return false
 	}
-	return strings.ContainsRune(">$+", c) || c == '-' && p.i+1 < len(p.s) && strings.IndexByte(" ->", p.s[p.i+1]) < 0
+	return strings.ContainsRune(">+", c) || c == '$' && strings.HasPrefix(p.s[p.i+1:], " ") || c == '-' && p.i+1 < len(p.s) && strings.IndexByte(" ->", p.s[p.i+1]) < 0
 }
 
 // wordAt returns the length of the word at i, which may be the name of a tool or a parameter.
@@ -150,7 +155,7 @@ func (p *scanner) named1(word string, end int) bool {
 		return p.setName(word)
 	case p.isAside(word, end):
 		return p.aside(end)
-	case !isCallWord(word):
+	case !isCallWord(word) && !(line && p.labels(end)):
 		return false
 	}
 	p.i, p.value = end, false
@@ -158,6 +163,24 @@ func (p *scanner) named1(word string, end int) bool {
 	p.named = p.named || nameWords[p.last] || values.Keys[word] == values.NameRole || values.Keys[word] == values.BothRole
 	p.begun = p.last == "begin_arg"
 	return true
+}
+
+// labels reports whether the word before i, in any language, is a label: the name of the tool follows it, or all arguments
+// do.
+func (p *scanner) labels(i int) bool {
+	line, _, _ := strings.Cut(p.s[i:], "\n")
+	text := strings.TrimLeft(line, " *`")
+	c, n := utf8.DecodeRuneInString(text)
+	if narrow(c) != ':' {
+		return false
+	}
+	switch text = strings.Trim(text[n:], " *`\r"); {
+	case p.name == "":
+		return p.names.Offered(text)
+	case text == "":
+		return i+len(line) < len(p.s)
+	}
+	return text[0] == '{'
 }
 
 // separated reports whether a sign for the value of a parameter follows the word before i.
@@ -242,7 +265,7 @@ func (p *scanner) valueOf(key string, line bool) bool {
 		return ok && p.ended() && p.addText(key, text)
 	case c == '{' || c == '[':
 		return p.json(key)
-	case line && strings.IndexByte("|>", p.s[p.i]) >= 0:
+	case line && (strings.IndexByte("|>", p.s[p.i]) >= 0 || c == '\n' && p.types(key)&(schema.Object|schema.Array) != 0):
 		return p.lines(key)
 	case line:
 		text, _, _ := strings.Cut(p.s[p.i:], "\n")
@@ -463,7 +486,7 @@ func camel(word string) (parts []string) {
 var callWords = set(`tool tools function functions func fn call calls calling called invoke invokes invoking invocation use uses using run runs
 running execute executes executing exec action actions command cmd request name names recipient method api server client
 argument arguments args arg parameter parameters params param input inputs kwargs with where and value values options payload data
-begin end start stop open close let const var await return print result response output res now i i'll i’ll will let's me do please
+begin end start stop open close dict let const var await return print result response output res now i i'll i’ll will let's me do please
 tool_use mcp default json properties plugin skill operation task step step: by the to custom following next`)
 
 // nameWords are the words that announce the name of a tool.
