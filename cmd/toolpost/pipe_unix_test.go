@@ -3,8 +3,14 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/journal"
 )
 
 // makePipe creates a named pipe, and reports whether the system supports them.
@@ -14,4 +20,36 @@ func makePipe(t *testing.T, path string) bool {
 		t.Fatal(err)
 	}
 	return true
+}
+
+// A pipe in the store is reported. A link with the name of a run fails the verification.
+func TestVerifyReportsWhatIsNotARegularFile(t *testing.T) {
+	ownHome(t)
+	path := t.TempDir()
+	dir, err := journal.OpenDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := journal.Open(t.Context(), dir, "whole")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Write(t.Context(), journal.KindStart, journal.Start{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	makePipe(t, filepath.Join(path, "strange"))
+	if err := os.Mkdir(filepath.Join(path, "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ok := toolpost(t, "", "receipts", "verify", "--journal", path)
+	if must(t, ok, cli.ExitOK, "whole"); !strings.Contains(ok.errOut, "strange is not a regular file") || strings.Contains(ok.errOut, "folder") {
+		t.Errorf("notes: %s", ok.errOut)
+	}
+	if err := os.Symlink(dir.File("whole"), filepath.Join(path, "linked.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	must(t, toolpost(t, "", "receipts", "verify", "--journal", path), cli.ExitFailed, "unread  linked")
 }

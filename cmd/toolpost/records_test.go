@@ -100,9 +100,17 @@ func TestVerifyContinuesAfterUnreadableRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	others := []string{"sealed  sealed", "open    open", "open    torn", "nothing was recorded; the disk may have been full"}
-	expect(t, cli.ExitOK, append(others, "empty   empty"), "receipts", "verify", "--allow-open")
+	expect(t, cli.ExitFailed, append(others, "empty   empty", "unread  folder"), "receipts", "verify", "--allow-open")
 	pipe := makePipe(t, filepath.Join(path, "pipe.jsonl"))
-	expect(t, cli.ExitOK, append(others, "empty   empty"), "receipts", "verify", "--allow-open")
+	if err := os.Remove(filepath.Join(path, "folder.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	if pipe {
+		expect(t, cli.ExitFailed, append(others, "empty   empty", "unread  pipe"), "receipts", "verify", "--allow-open")
+	}
+	if err := os.Mkdir(filepath.Join(path, "folder.jsonl"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for i := range others[:3] {
 		kind, name, _ := strings.Cut(others[i], "  ")
 		others[i] = kind + "  " + filepath.Join(path, strings.TrimSpace(name)+".jsonl")

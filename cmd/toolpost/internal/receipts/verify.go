@@ -175,8 +175,33 @@ func (v *verifier) store() error {
 			return err
 		}
 	}
+	if dir, ok := store.(*journal.Dir); ok {
+		if err := v.irregular(filepath.Dir(dir.File("any"))); err != nil {
+			return err
+		}
+	}
 	if v.anchors != nil {
 		v.compare(func(run string) runstore.Source { return runstore.FromStore(store, run) })
+	}
+	return nil
+}
+
+// irregular reports the pipes, devices, sockets, links and folders in a store: a store does not list them. With the name
+// of a run, such an entry counts as a run that cannot be read.
+func (v *verifier) irregular(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		run, isRun := strings.CutSuffix(e.Name(), ".jsonl")
+		switch {
+		case e.Type().IsRegular() || e.IsDir() && !isRun:
+		case isRun:
+			v.unread(run, fmt.Errorf("%s is not a regular file", filepath.Join(dir, e.Name())))
+		default:
+			fmt.Fprintf(v.cmd.ErrOrStderr(), "note: %s is not a regular file\n", cli.OneLine(filepath.Join(dir, e.Name()), 300))
+		}
 	}
 	return nil
 }
