@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -62,8 +62,8 @@ func askingShop(t *testing.T) (servers map[string]string, orders *atomic.Int32) 
 	url := mcptest.HTTP(t, s, nil)
 	t.Cleanup(end) // before the server is closed
 	return map[string]string{
-		"2025-11-25": "mcp_servers:\n  one: {url: " + url + "/mcp, protocol: 2025-11-25}\n",
-		"2026-07-28": "mcp_servers:\n  one: {url: " + url + "/stateless}\n",
+		"2025-11-25": "mcp_servers:\n  one: {url: " + url + "/mcp, protocol: 2025-11-25, call_timeout: " + callTimeout.String() + "}\n",
+		"2026-07-28": "mcp_servers:\n  one: {url: " + url + "/stateless, call_timeout: " + callTimeout.String() + "}\n",
 	}, orders
 }
 
@@ -124,14 +124,14 @@ func (term *terminal) recorded() (id, text string) {
 	return strings.TrimSuffix(filepath.Base(files[0]), ".jsonl"), string(b)
 }
 
-// A person at the terminal answers a tool that asks while it runs, declines, interrupts, or the program is killed at the
-// question. There is one order, and neither screen nor record say that nothing changed.
+// A person at the terminal answers a tool that asks while it runs, soon or after the time of the call, declines, interrupts,
+// or the program is killed at the question. There is one order, and neither screen nor record say that nothing changed.
 func TestQuestionAtTheTerminalHasOneEffect(t *testing.T) {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is not installed: no terminal to look at")
 	}
 	for _, way := range []string{"run", "chat"} {
-		for _, action := range []string{"accept", "decline", "cancel", "kill"} {
+		for _, action := range []string{"accept", "decline", "cancel", "kill", "late"} {
 			for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 				t.Run(way+" "+action+" "+revision, func(t *testing.T) {
 					t.Parallel() // a session mostly waits
@@ -142,8 +142,9 @@ func TestQuestionAtTheTerminalHasOneEffect(t *testing.T) {
 					term.size([]string{"100", "40"})
 					askAtTerminal(term, way, action)
 					id, record := term.recorded()
-					over := action == "accept" || action == "decline"
-					if !strings.Contains(record, `"kind":"intent"`) || strings.Contains(record, "It was not run") || over != strings.Contains(record, "order placed, "+action) {
+					over := action != "cancel" && action != "kill"
+					placed := "order placed, " + strings.Replace(action, "late", "accept", 1)
+					if !strings.Contains(record, `"kind":"intent"`) || strings.Contains(record, "It was not run") || over != strings.Contains(record, placed) {
 						t.Errorf("the record is\n%s", record)
 					}
 					if way == "run" && action == "kill" {
@@ -173,6 +174,9 @@ func TestQuestionAtTheTerminalHasOneEffect(t *testing.T) {
 	}
 }
 
+// callTimeout is the time of a call of askingShop.
+const callTimeout = 3 * time.Second
+
 // askAtTerminal has the tool ask, and acts on the question.
 func askAtTerminal(term *terminal, way, action string) {
 	term.t.Helper()
@@ -188,7 +192,10 @@ func askAtTerminal(term *terminal, way, action string) {
 	term.choose("[y]es", "y")
 	term.wait("Express?", true)
 	switch action {
-	case "accept":
+	case "accept", "late":
+		if action == "late" {
+			time.Sleep(callTimeout + time.Second) // it does not run while a person is asked
+		}
 		term.choose("[a]nswer", "a")
 		term.wait("Enter gives", true)
 		term.enter("true")
@@ -244,53 +251,90 @@ func TestQuestionInTheGatewayHasOneEffect(t *testing.T) {
 }
 
 // A served tool or relay that is killed while its client is asked has made the call once. The record says that the tool
-// had begun, and nothing calls it again by itself.
+// had begun, and nothing calls it again by itself, also if the client gives its answer to the next process.
 func TestKilledAtAnOpenQuestion(t *testing.T) {
-	for name, c := range map[string]struct {
-		args []string
-		tool string
-	}{
-		"serve": {[]string{"mcp", "serve", "--mcp", "one", "--yes"}, "one__order"},
-		"relay": {[]string{"mcp", "serve", "--through", "one", "--yes"}, "order"},
+	for name, path := range map[string]stopped{
+		"serve": {args: []string{"mcp", "serve", "--mcp", "one", "--yes"}, tool: "one__order"},
+		"relay": {args: []string{"mcp", "serve", "--through", "one", "--yes"}, tool: "order"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			clitest.Bare(t, nil)
-			servers, orders := askingShop(t)
-			place(t, "c.yaml", servers["2025-11-25"])
-			cmd := program(t, append(c.args, "--config", "c.yaml")...)
-			in, err := cmd.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			errOut := start(t, cmd)
-			lines := bufio.NewScanner(out)
-			says := strings.Replace(mcpSays(mcpCall("2", c.tool, "{}")), `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1)
-			if _, err := in.Write([]byte(says)); err != nil {
-				t.Fatal(err)
-			}
-			limit := time.AfterFunc(longWait, func() { cmd.Process.Kill() })
-			asked := false
-			for !asked && lines.Scan() {
-				asked = strings.Contains(lines.Text(), "elicitation/create")
-			}
-			limit.Stop()
-			if !asked {
-				t.Fatalf("the client was not asked: %s", errOut)
-			}
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			await(t, cmd, errOut)
-			if _, record := onlyRecord(t); !strings.Contains(record, `"kind":"intent"`) || strings.Contains(record, `"kind":"receipt"`) {
-				t.Errorf("the record is\n%s", record)
-			}
-			if n := orders.Load(); n != 1 {
-				t.Errorf("there are %d orders", n)
-			}
-		})
+		for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+			t.Run(name+" "+revision, func(t *testing.T) {
+				t.Parallel() // a process mostly waits
+				servers, orders := askingShop(t)
+				m := newMachine(t, map[string]string{"c.yaml": servers[revision]})
+				runs := filepath.Join(m.dir, "runs")
+				m.env = append(m.env, "TOOLPOST_STORE="+runs)
+				asked := clientOf(t, m, path, revision, "", "elicitation/create", syscall.SIGKILL)
+				record := recordsIn(runs)
+				rounds := name == "relay" && revision >= "2026" // the question is an answer of the server
+				if !strings.Contains(record, `"kind":"intent"`) || strings.Contains(record, `"kind":"receipt"`) != rounds || strings.Contains(record, "order placed") {
+					t.Errorf("the record is\n%s", record)
+				}
+				if revision >= "2026" {
+					var answer struct {
+						Result struct {
+							RequestState  string
+							InputRequests map[string]json.RawMessage
+						}
+					}
+					if err := json.Unmarshal([]byte(asked), &answer); err != nil || answer.Result.RequestState == "" {
+						t.Fatalf("%s: %v", asked, err)
+					}
+					given := ""
+					for key := range answer.Result.InputRequests {
+						given = fmt.Sprintf(`,"requestState":%q,"inputResponses":{%q:{"action":"accept","content":{"express":true}}}`, answer.Result.RequestState, key)
+					}
+					last := clientOf(t, m, path, revision, given, `"id":2`, syscall.SIGTERM)
+					if placed := strings.Contains(last, "order placed, accept"); placed != rounds { // the state of a relayed call is the server's
+						t.Errorf("after the answer: %s", last)
+					}
+				}
+				if all := recordsIn(runs); strings.Contains(all, "changed nothing") || strings.Contains(all, "It was not run") {
+					t.Errorf("the records are\n%s", all)
+				}
+				if n := orders.Load(); n != 1 {
+					t.Errorf("there are %d orders", n)
+				}
+			})
+		}
+	}
+}
+
+// clientOf starts a path for a client that calls its tool, ends it with a signal after it has printed a word, and
+// returns the line with that word.
+func clientOf(t *testing.T, m machine, path stopped, revision, more, word string, signal syscall.Signal) string {
+	t.Helper()
+	cmd := m.program(append(path.args, "--config", "c.yaml")...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	errOut := start(t, cmd)
+	lines := linesOf(out)
+	if _, err := in.Write([]byte(callOf(revision, path.tool, more))); err != nil {
+		t.Fatal(err)
+	}
+	line := said(t, lines, word)
+	_ = cmd.Process.Signal(signal)
+	for range lines {
+	}
+	await(t, cmd, errOut)
+	return line
+}
+
+// In mcp call nobody is asked: the server is told that, and the call is made once.
+func TestQuestionInACallHasOneEffect(t *testing.T) {
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		clitest.Bare(t, nil)
+		servers, orders := askingShop(t)
+		place(t, "c.yaml", servers[revision])
+		must(t, toolpost(t, "", "mcp", "call", "one", "order", "--yes", "--config", "c.yaml"), cli.ExitOK, "order placed, decline")
+		if n := orders.Load(); n != 1 {
+			t.Errorf("%s: there are %d orders", revision, n)
+		}
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,11 +23,12 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/mcptest"
+	"github.com/toolpost/toolpost/sim"
 )
 
 // slowShop is a server that counts its effects. Its tool has taken effect when it reports that it was begun, and does not
 // return.
-func slowShop(t *testing.T) (url string, orders *atomic.Int32, begun chan struct{}) {
+func slowShop(t *testing.T, revision string) (url string, orders *atomic.Int32, begun chan struct{}) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
 	orders, begun = new(atomic.Int32), make(chan struct{}, 10)
 	over, end := context.WithCancel(context.Background())
@@ -37,7 +41,7 @@ func slowShop(t *testing.T) (url string, orders *atomic.Int32, begun chan struct
 		}
 		return nil, ctx.Err()
 	})
-	url = mcptest.HTTP(t, s, nil) + "/mcp"
+	url = mcptest.HTTP(t, s, nil) + map[bool]string{true: "/mcp", false: "/stateless"}[revision < "2026"]
 	t.Cleanup(end) // before the server is closed
 	return url, orders, begun
 }
@@ -65,60 +69,203 @@ func onlyRecord(t *testing.T) (id, text string) {
 	return strings.TrimSuffix(filepath.Base(files[0]), ".jsonl"), string(b)
 }
 
-// Each path is killed while a tool of an MCP server runs. The record says that the tool had begun, and nothing calls it
-// again by itself.
-func TestKilledWhileAServersToolRuns(t *testing.T) {
-	handshake := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}` + "\n" +
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
-	for name, c := range map[string]struct {
-		args []string
-		tool string // that a client calls; "" if the model does
-	}{
-		"run":   {[]string{"run", "-m", "sim/script:s.txtar", "--yes", "--mcp", "URL", "Order."}, ""},
-		"serve": {[]string{"mcp", "serve", "--mcp", "URL", "--yes"}, "127-0-0-1__order"},
-		"relay": {[]string{"mcp", "serve", "--through", "URL", "--yes"}, "order"},
+// callOf returns the messages of a client that calls a tool, with the id 2, and can be asked.
+func callOf(revision, name, more string) string {
+	if revision < "2026" {
+		return strings.Replace(mcpSays(mcpCall("2", name, "{}")), `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1)
+	}
+	return `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"` + name + `","arguments":{}` + more + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"` + revision +
+		`","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}}}` + "\n"
+}
+
+// stopped is a path by which a tool of an MCP server is called.
+type stopped struct {
+	args []string
+	tool string // that a client calls over standard input; "" if none does
+	http bool   // the client calls by HTTP
+}
+
+// Each path is killed, cancelled or out of time while a tool of an MCP server runs. The tool is called once. The record
+// has its intent, and nothing reports that it was not run.
+func TestStoppedWhileAServersToolRuns(t *testing.T) {
+	for way, path := range map[string]stopped{
+		"run":     {args: []string{"run", "-m", "sim/script:s.txtar", "--yes", "--config", "c.yaml", "Order."}},
+		"call":    {args: []string{"mcp", "call", "one", "order", "--yes", "--config", "c.yaml"}},
+		"serve":   {args: []string{"mcp", "serve", "--mcp", "one", "--yes", "--config", "c.yaml"}, tool: "one__order"},
+		"relay":   {args: []string{"mcp", "serve", "--through", "one", "--yes", "--config", "c.yaml"}, tool: "order"},
+		"gateway": {args: []string{"serve", "--config", "c.yaml"}, http: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			clitest.Bare(t, map[string]string{"s.txtar": "Orders.\n-- 1 --\ncall 127-0-0-1__order\n-- 2 --\ntext Done.\n"})
-			url, orders, begun := slowShop(t)
-			args := strings.Split(strings.ReplaceAll(strings.Join(c.args, "\x00"), "URL", url), "\x00")
-			cmd := program(t, args...)
-			in, err := cmd.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
+		for _, stop := range []string{"kill", "cancel", "timeout"} {
+			for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+				t.Run(way+" "+stop+" "+revision, func(t *testing.T) {
+					t.Parallel() // a process mostly waits
+					path.test(t, stop, revision)
+				})
 			}
-			errOut := start(t, cmd)
-			if c.tool != "" {
-				if _, err := in.Write([]byte(handshake + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"` + c.tool + `","arguments":{}}}` + "\n")); err != nil {
-					t.Fatal(err)
-				}
-			} else {
-				in.Close()
+		}
+	}
+}
+
+func (path stopped) test(t *testing.T, stop, revision string) {
+	m, orders, begun := slowShopMachine(t, stop, revision)
+	runs := filepath.Join(m.dir, "runs")
+	cmd := m.program(path.args...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	errOut := start(t, cmd)
+	t.Cleanup(func() { cmd.Process.Kill() })
+	lines := linesOf(out)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	answered := make(chan struct{})
+	switch {
+	case path.http:
+		address := strings.TrimPrefix(said(t, lines, "listening on "), "listening on ")
+		go func() {
+			defer close(answered)
+			req, _ := http.NewRequestWithContext(ctx, http.MethodPost, address+"/v1/chat/completions", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"Hi"}]}`))
+			if resp, err := http.DefaultClient.Do(req); err == nil {
+				_, _ = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
 			}
-			select {
-			case <-begun:
-			case <-time.After(longWait):
-				t.Fatalf("the tool was not called: %s", errOut)
+		}()
+	case path.tool != "":
+		if _, err := in.Write([]byte(callOf(revision, path.tool, ""))); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		in.Close()
+	}
+	wait(t, "a call", begun)
+	served := path.http || path.tool != ""
+	switch {
+	case stop == "kill":
+		cmd.Process.Kill()
+	case stop == "cancel" && !served:
+		_ = cmd.Process.Signal(syscall.SIGINT)
+	case stop == "cancel" && path.http:
+		cancel()
+	case stop == "cancel":
+		_, _ = in.Write([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}` + "\n"))
+	case path.http:
+		wait(t, "an answer", answered)
+	case served:
+		said(t, lines, `"id":2`)
+	}
+	if served && stop != "kill" {
+		waitForRecord(t, runs, `"kind":"receipt"`)
+		in.Close()
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+	}
+	var printed strings.Builder
+	for line := range lines {
+		printed.WriteString(line + "\n")
+	}
+	e := await(t, cmd, errOut)
+	record := recordsIn(runs)
+	if path.args[1] == "call" { // it writes no record
+		record = `"kind":"intent"`
+		if stop == "timeout" && !strings.Contains(printed.String()+e.errOut, "unknown") {
+			t.Errorf("%+v, %s", e, printed.String())
+		}
+	} else if over := strings.Contains(record, `"status":"unknown"`) || strings.Contains(record, "was run and failed"); over == (stop == "kill") {
+		t.Errorf("it ended with %+v; the record is\n%s", e, record)
+	}
+	if path.args[0] == "run" {
+		ids, _ := filepath.Glob(filepath.Join(runs, "*.jsonl"))
+		again := m.program("run", "-m", "sim/script:s.txtar", "--yes", "--config", "c.yaml", "--resume", strings.TrimSuffix(filepath.Base(ids[0]), ".jsonl"))
+		await(t, again, start(t, again))
+		if record = recordsIn(runs); !strings.Contains(record, `"status":"unknown"`) {
+			t.Errorf("after it was resumed, the record is\n%s", record)
+		}
+	}
+	all := record + printed.String() + errOut.String()
+	if !strings.Contains(record, `"kind":"intent"`) || strings.Contains(all, "changed nothing") || strings.Contains(all, "It was not run") {
+		t.Errorf("the record and the output are\n%s", all)
+	}
+	if n := orders.Load(); n != 1 {
+		t.Errorf("there are %d orders", n)
+	}
+}
+
+// linesOf returns the lines of an output.
+func linesOf(out io.Reader) <-chan string {
+	lines := make(chan string, 1000)
+	go func() {
+		defer close(lines)
+		for s := bufio.NewScanner(out); s.Scan(); {
+			lines <- s.Text()
+		}
+	}()
+	return lines
+}
+
+// slowShopMachine is a machine whose model calls the tool of slowShop, in run and in the gateway. Its records are in the
+// folder runs.
+func slowShopMachine(t *testing.T, stop, revision string) (m machine, orders *atomic.Int32, begun chan struct{}) {
+	const script = "Orders.\n-- 1 --\ncall one__order\n-- 2 --\ntext Done.\n"
+	url, orders, begun := slowShop(t, revision)
+	setting := ""
+	if revision < "2026" {
+		setting = ", protocol: " + revision
+	}
+	if stop == "timeout" {
+		setting += ", call_timeout: " + callTimeout.String()
+	}
+	model, err := sim.ParseScript([]byte(script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	upstream := httptest.NewServer(&sim.Server{Model: model})
+	t.Cleanup(upstream.Close)
+	m = newMachine(t, map[string]string{"s.txtar": script, "c.yaml": "mcp_servers:\n  one: {url: " + url + setting + "}\n" +
+		"gateway:\n  addr: 127.0.0.1:0\n  routes:\n    - {model: m, to: [{model: \"openai+" + upstream.URL + "/v1#sim/native\", tools: native}], mcp: [one], yes_to: [one__*]}\n"})
+	m.env = append(m.env, "TOOLPOST_STORE="+filepath.Join(m.dir, "runs"))
+	return m, orders, begun
+}
+
+// said returns the first line that contains a word.
+func said(t *testing.T, lines <-chan string, word string) string {
+	t.Helper()
+	for limit := time.After(longWait); ; {
+		select {
+		case line, ok := <-lines:
+			if !ok {
+				t.Fatalf("the program ended and did not print %q", word)
 			}
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
+			if strings.Contains(line, word) {
+				return line
 			}
-			await(t, cmd, errOut)
-			id, record := onlyRecord(t)
-			if !strings.Contains(record, `"kind":"intent"`) || strings.Contains(record, `"kind":"receipt"`) {
-				t.Errorf("the record is\n%s", record)
-			}
-			if c.tool == "" {
-				again := program(t, "run", "-m", "sim/script:s.txtar", "--yes", "--mcp", url, "--resume", id)
-				e := await(t, again, start(t, again))
-				if _, record := onlyRecord(t); !strings.Contains(record, `"status":"unknown"`) || strings.Contains(record, "changed nothing") {
-					t.Errorf("after %+v the record is\n%s", e, record)
-				}
-			}
-			if n := orders.Load(); n != 1 {
-				t.Errorf("there are %d orders", n)
-			}
-		})
+		case <-limit:
+			t.Fatalf("the program does not print %q", word)
+		}
+	}
+}
+
+// recordsIn returns the text of all records of a folder.
+func recordsIn(folder string) string {
+	var all strings.Builder
+	files, _ := filepath.Glob(filepath.Join(folder, "*.jsonl"))
+	for _, file := range files {
+		b, _ := os.ReadFile(file)
+		all.Write(b)
+	}
+	return all.String()
+}
+
+// waitForRecord waits until a record in the folder contains a word.
+func waitForRecord(t *testing.T, folder, word string) {
+	t.Helper()
+	for end := time.Now().Add(longWait); !strings.Contains(recordsIn(folder), word); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("no record contains %q", word)
+		}
 	}
 }
 
@@ -127,7 +274,7 @@ func TestMCPServeExitStatusAfterSignals(t *testing.T) {
 	for signal, want := range map[syscall.Signal]int{syscall.SIGTERM: cli.ExitTerminated, syscall.SIGINT: cli.ExitInterrupted} {
 		for _, busy := range []bool{false, true} {
 			clitest.Bare(t, nil)
-			url, _, begun := slowShop(t)
+			url, _, begun := slowShop(t, "2025-11-25")
 			cmd := program(t, "mcp", "serve", "--mcp", url, "--yes")
 			in, err := cmd.StdinPipe()
 			if err != nil {

@@ -28,7 +28,7 @@ func (r *Relay) ServePipe(ctx context.Context, in io.Reader, out io.Writer) erro
 	defer cancel()
 	defer context.AfterFunc(r.life, cancel)()
 	p := rpc.NewPipe(in, out, r.options.Drain, ctx.Done())
-	c := &lineClient{relay: r, ctx: ctx, address: "pipe " + rand.Text(), out: p, slots: make(chan struct{}, 4*cap(r.slots))}
+	c := &lineClient{relay: r, ctx: ctx, address: "pipe " + rand.Text(), out: p, slots: make(chan struct{}, 4*cap(r.slots)), active: make(map[string]context.CancelFunc)}
 	lines := make(chan []byte)
 	failed := make(chan error, 1)
 	go func() {
@@ -89,6 +89,8 @@ type lineClient struct {
 	session  string // that the server gave
 	revision string
 	hello    []byte // how the client began it
+	// active are the requests without a session, by id. Over HTTP the end of such a request cancels it.
+	active map[string]context.CancelFunc
 
 	reviving sync.Mutex
 }
@@ -159,6 +161,9 @@ func (c *lineClient) line(text []byte) {
 		c.write(rpc.ErrorResponse(nil, code, err.Error()))
 		return
 	}
+	if e.Method == "notifications/cancelled" && c.cancelled(e) {
+		return
+	}
 	if !e.IsCall() || e.Method == "initialize" {
 		c.post(c.ctx, text, e, func() {})
 		if e.Method == "notifications/initialized" {
@@ -177,12 +182,47 @@ func (c *lineClient) line(text []byte) {
 	c.busy.Go(func() {
 		defer func() { <-c.slots }()
 		defer once()
-		c.post(context.WithValue(c.ctx, dispatchedKey{}, once), text, e, once)
+		ctx, done := c.cancellable(e)
+		defer done()
+		c.post(context.WithValue(ctx, dispatchedKey{}, once), text, e, once)
 	})
 	select {
 	case <-away:
 	case <-c.ctx.Done():
 	}
+}
+
+// cancellable returns the context of a request, which the client can cancel if there is no session. Done ends it.
+func (c *lineClient) cancellable(e rpc.Envelope) (ctx context.Context, done func()) {
+	id := string(e.ID)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session != "" || c.active[id] != nil {
+		return c.ctx, func() {}
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	c.active[id] = cancel
+	return ctx, func() {
+		cancel()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.active, id)
+	}
+}
+
+// cancelled cancels a request without a session, and reports whether there is one.
+func (c *lineClient) cancelled(e rpc.Envelope) bool {
+	var p struct{ RequestID json.RawMessage }
+	if json.Unmarshal(e.Params, &p) != nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cancel := c.active[string(p.RequestID)]
+	if cancel != nil {
+		cancel()
+	}
+	return cancel != nil
 }
 
 // post passes a message on as a request of HTTP. Heard is called when something comes
