@@ -128,6 +128,7 @@ func TestTasksAreCancelled(t *testing.T) {
 				if why == "caller" {
 					go func() {
 						until(t, "the task", func() bool { return strings.Contains(happened(), "began slow") })
+						time.Sleep(200 * time.Millisecond) // the id of the task is on its way
 						cancel()
 					}()
 				}
