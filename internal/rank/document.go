@@ -11,9 +11,9 @@ const (
 	nameWeight        = 2
 	descriptionWeight = 1
 	paramWeight       = 0.6 // names of parameters
-	paramTextWeight   = 0.4 // their descriptions and allowed values
+	paramTextWeight   = 0.6 // their descriptions and allowed values
 
-	nameMeaning, descriptionMeaning, paramMeaning = 1, 1, 0.2
+	nameMeaning, descriptionMeaning, paramMeaning = 1.5, 1, 0.2
 )
 
 // Document returns the fields of a tool: its name, its description, and the

@@ -69,13 +69,21 @@ func (t *vectors) add(v []float32, i int32, weight float32) {
 	weight *= math.Float32frombits(uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24)
 	row := t.values[int(i)*Dimensions:][:Dimensions]
 	for len(row) >= 4 && len(v) >= 4 { // four at a time takes half as long
-		v[0] += weight * float32(int8(row[0]))
-		v[1] += weight * float32(int8(row[1]))
-		v[2] += weight * float32(int8(row[2]))
-		v[3] += weight * float32(int8(row[3]))
+		v[0] += weight * signed[row[0]]
+		v[1] += weight * signed[row[1]]
+		v[2] += weight * signed[row[2]]
+		v[3] += weight * signed[row[3]]
 		row, v = row[4:], v[4:]
 	}
 }
+
+// signed has the number of each byte of a row. To look it up takes half as long as to convert it.
+var signed = func() (t [256]float32) {
+	for i := range t {
+		t[i] = float32(int8(i))
+	}
+	return t
+}()
 
 // pieces calls add with the rows that make up a word: the longest piece that
 // it begins with, and so on. A word that cannot be put together so has none.

@@ -19,7 +19,22 @@ func words(text string, add func([]byte)) {
 		}
 	}
 	prev := other
-	for _, r := range text {
+	for i := 0; i < len(text); {
+		if prev == lower { // most letters follow one of their kind
+			end := i
+			for end < len(text) && text[end] >= 'a' && text[end] <= 'z' {
+				end++
+			}
+			word = append(word, text[i:min(end, i+max(0, maxWord-len(word)))]...)
+			if i = end; i == len(text) {
+				break
+			}
+		}
+		r, n := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, n = utf8.DecodeRuneInString(text[i:])
+		}
+		i += n
 		c := class(r)
 		switch {
 		case c == prev && c != ideograph, prev == upper && c == lower && utf8.RuneCount(word) == 1,
@@ -59,16 +74,26 @@ const (
 	ideograph
 )
 
+// plainClass has the classes of the characters of ASCII.
+var plainClass = func() (t [utf8.RuneSelf]charClass) {
+	for i := range t {
+		switch c := byte(i); {
+		case c >= 'a' && c <= 'z':
+			t[i] = lower
+		case c >= 'A' && c <= 'Z':
+			t[i] = upper
+		case c >= '0' && c <= '9':
+			t[i] = digit
+		}
+	}
+	return t
+}()
+
 func class(r rune) charClass {
+	if r < utf8.RuneSelf {
+		return plainClass[r]
+	}
 	switch {
-	case r >= 'a' && r <= 'z':
-		return lower
-	case r >= 'A' && r <= 'Z':
-		return upper
-	case r >= '0' && r <= '9':
-		return digit
-	case r < utf8.RuneSelf:
-		return other
 	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai):
 		return ideograph
 	case unicode.IsUpper(r):
