@@ -37,7 +37,7 @@ var fieldMeanings = map[string]string{
 	"tool_name":                   "allowed tool names, as a pattern such as `[a-zA-Z0-9_-]{1,64}`",
 	"call_id":                     "allowed call ids, as a pattern",
 	"call_id_form":                "the form of counted ids",
-	"system_turns":                "instructions may be among the messages of the Messages format; otherwise they become a user message, with a warning",
+	"system_turns":                "instructions may be among the messages, and in the Chat format several and from a developer; otherwise the Chat format gets one system message, and in the Messages format they become a user message, with a warning",
 	"efforts":                     "words for the amount of thinking (`none low medium high`); the nearest one is sent, and `none` switches thinking off",
 	"min_thinking_tokens":         "least tokens of thinking; with it, thinking cannot be switched off unless `efforts` contains `none`",
 	"max_thinking_tokens":         "most tokens of thinking",

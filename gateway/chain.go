@@ -45,16 +45,17 @@ type chain struct {
 	signatures conversation.Signatures
 	bodies     *bodyLog // nil if bodies are not logged
 
-	raw         []byte // the unchanged request body, for relaying; nil if the request was changed
-	holds       bool   // calls are held until they match their schemas
-	invalid     int    // calls that do not match
-	usage       llm.Usage
-	step        *observe.Request // nil without an observer
-	measured    measurements
-	cacheKey    state.Place
-	cacheFor    time.Duration             // how long the answer may be cached
-	rounds      *hosttools.Rounds         // the tools that the gateway runs; nil if there are none
-	idempotency *conversation.Idempotency // the idempotency state of the request; nil if it has none
+	answeringRoute string // the route whose upstream was asked last
+	raw            []byte // the unchanged request body, for relaying; nil if the request was changed
+	holds          bool   // calls are held until they match their schemas
+	invalid        int    // calls that do not match
+	usage          llm.Usage
+	step           *observe.Request // nil without an observer
+	measured       measurements
+	cacheKey       state.Place
+	cacheFor       time.Duration             // how long the answer may be cached
+	rounds         *hosttools.Rounds         // the tools that the gateway runs; nil if there are none
+	idempotency    *conversation.Idempotency // the idempotency state of the request; nil if it has none
 }
 
 func (g *Gateway) begin(w http.ResponseWriter, r *http.Request) *chain {
@@ -119,18 +120,35 @@ func (x *chain) end(err error) {
 	attrs = append(attrs, x.LogAttrs()...)
 	if x.Model != "" {
 		used := x.used()
-		attrs = append(attrs, slog.String("route", x.trace.Route), slog.String("model", x.logged(x.Model)), slog.String("upstream", x.Upstream), slog.Bool("cached", x.spent.FromCache()),
+		attrs = append(attrs, slog.String("route", x.trace.Route))
+		if x.answeringRoute != "" && x.answeringRoute != x.trace.Route {
+			attrs = append(attrs, slog.String("fallback", x.answeringRoute))
+		}
+		if x.measured.firstToken > 0 {
+			attrs = append(attrs, slog.Duration("first_token", x.measured.firstToken))
+		}
+		attrs = append(attrs, slog.String("model", x.logged(x.Model)), slog.String("upstream", x.Upstream), slog.Bool("cached", x.spent.FromCache()),
 			slog.Int("input_tokens", used.Input), slog.Int("output_tokens", used.Output),
 			slog.String("cost", x.spent.Cost()), slog.Int("warnings", x.Warnings()), slog.Int("invalid_calls", x.invalid))
 	}
 	if err != nil && exchange.ShuttingDown(x.Context()) { // the upstream's error only shows the cancellation
 		err = fmt.Errorf("%w (%w)", exchange.ErrShutdown, err)
 	}
-	if err != nil {
-		x.settings.Log.LogAttrs(x.Context(), slog.LevelWarn, "request failed", append(attrs, slog.String("kind", llm.KindOf(err).String()), slog.String("error", x.logged(err.Error())))...)
-		return
+	if refusal := (*access.Refusal)(nil); errors.As(err, &refusal) && refusal.Key != "" {
+		attrs = append(attrs, slog.String("team", refusal.Team), slog.String("key", refusal.Key))
 	}
-	x.settings.Log.LogAttrs(x.Context(), slog.LevelInfo, "request", attrs...)
+	switch {
+	case err == nil:
+		x.settings.Log.LogAttrs(x.Context(), slog.LevelInfo, "request", attrs...)
+	case x.outcome(err) == "cancelled":
+		text := "the client closed the connection before the answer began"
+		if x.Writer.Status == http.StatusOK {
+			text = "the client closed the connection while the answer came"
+		}
+		x.settings.Log.LogAttrs(x.Context(), slog.LevelInfo, "request cancelled", append(attrs, slog.String("kind", llm.Canceled.String()), slog.String("error", text))...)
+	default:
+		x.settings.Log.LogAttrs(x.Context(), slog.LevelWarn, "request failed", append(attrs, slog.String("kind", upstream.FailureKind(err)), slog.String("error", x.logged(err.Error())))...)
+	}
 }
 
 // logged shortens a text for the log and redacts keys, because clients control parts of the text.

@@ -177,9 +177,7 @@ func (c *race) hear(won *contestant) (begun bool, err error) {
 		begun, err = won.asking.stream(x.Context(), won.to, c.req)
 	}
 	err = won.watch.Err(err, &won.trace)
-	if took := won.watch.Took(); took > 0 {
-		x.Metrics.FirstToken.Observe(took.Seconds(), x.trace.Route, x.trace.Upstream)
-	}
+	x.noteFirstToken(won.watch.Took())
 	x.spent.BookLost(err)
 	c.ended(won.to, time.Since(won.start), err)
 	return begun, err

@@ -17,6 +17,8 @@ type measurements struct {
 	read  time.Time // when the request was read
 	event time.Time // when the first event of the answer came
 
+	firstToken time.Duration // from asking the upstream to the first text, thinking or call
+
 	finish llm.Reason // why the answer ended
 }
 

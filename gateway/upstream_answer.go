@@ -71,7 +71,7 @@ func (a *attempts) Paused(to *upstream.Candidate, wait time.Duration) {
 func (a *attempts) ended(to *upstream.Candidate, took time.Duration, err error) {
 	kind, status, text := "ok", 0, ""
 	if err != nil {
-		kind, text = llm.KindOf(err).String(), a.x.logged(err.Error())
+		kind, text = upstream.FailureKind(err), a.x.logged(err.Error())
 		if known := (*llm.Error)(nil); errors.As(err, &known) {
 			status = known.Status
 		}
@@ -79,8 +79,11 @@ func (a *attempts) ended(to *upstream.Candidate, took time.Duration, err error) 
 	a.x.spent.Attempted(access.UpstreamAttempt{Upstream: upstream.ShownID(to.ID), Kind: kind, Status: status, Error: text, Seconds: took.Round(time.Millisecond).Seconds()})
 	if err != nil && llm.KindOf(err) != llm.Canceled && !errors.Is(err, clientio.ErrGone) {
 		a.x.Metrics.Failures.Add(1, a.x.trace.Route, a.x.trace.Upstream, kind)
-		a.x.settings.Log.LogAttrs(a.x.Context(), slog.LevelWarn, "upstream attempt failed", slog.String("id", a.x.ID), slog.String("route", a.x.trace.Route), slog.String("upstream", a.x.trace.Upstream),
-			slog.String("kind", kind), slog.Int("status", status), slog.String("error", text))
+		attrs := []slog.Attr{slog.String("id", a.x.ID), slog.String("route", a.x.trace.Route), slog.String("upstream", a.x.trace.Upstream), slog.String("kind", kind)}
+		if status != 0 {
+			attrs = append(attrs, slog.Int("status", status))
+		}
+		a.x.settings.Log.LogAttrs(a.x.Context(), slog.LevelWarn, "upstream attempt failed", append(attrs, slog.String("error", text))...)
 	}
 }
 
@@ -90,15 +93,21 @@ func (x *chain) askOne(to *upstream.Candidate, req *llm.Request, each func(llm.E
 	ctx, watch := upstream.NewWatch(httptrace.WithClientTrace(x.Context(), x.trace.HTTP()), to, others, x.Stream == nil)
 	defer watch.Stop()
 	x.SetUpstream(to.ID)
-	x.trace.Upstream = to.Model
+	x.trace.Upstream, x.answeringRoute = to.Model, to.Route.Name
 	a := x.newAsking(to, req)
 	a.each, a.others, a.watch = each, others, watch
 	req = a.marked(to, x.signatures.ForUpstream(a.labels, to.Limited(req)))
 	begun, err = a.answer(ctx, to, req)
-	if took := watch.Took(); took > 0 {
+	x.noteFirstToken(watch.Took())
+	return begun, watch.Err(err, &x.trace)
+}
+
+// noteFirstToken records the time to the first text, thinking or call of an answer.
+func (x *chain) noteFirstToken(took time.Duration) {
+	if took > 0 {
+		x.measured.firstToken = took
 		x.Metrics.FirstToken.Observe(took.Seconds(), x.trace.Route, x.trace.Upstream)
 	}
-	return begun, watch.Err(err, &x.trace)
 }
 
 // marked returns the request with marks for the prompt cache of the upstream, if its route asks for them.

@@ -56,6 +56,54 @@ func (p planner) userFirst() {
 	}
 }
 
+// oneSystemMessage folds all instructions into one, before all messages, unless the model is known to take more. Many
+// servers that imitate a format refuse messages of a developer, a second system message, or one among the messages. A
+// message that is the only one stays as it is.
+func (p planner) oneSystemMessage() {
+	if !p.oneSystem() {
+		return
+	}
+	list := p.req.Messages
+	first := slices.IndexFunc(list, func(msg llm.Message) bool { return !systemRole(msg.Role) })
+	if first < 0 {
+		first = len(list)
+	}
+	moved := slices.ContainsFunc(list[first:], func(msg llm.Message) bool { return systemRole(msg.Role) })
+	if !moved && (first == 0 || first == 1 && p.req.System == "" && list[0].Role == llm.RoleSystem) {
+		return
+	}
+	p.foldInstructions(p.req.System, "")
+	if moved {
+		p.warn(llm.Degraded, "system", "%s is not known to take instructions among the messages; they were moved before all messages", p.model)
+	}
+}
+
+// foldAdded puts the instructions that the other rules added behind those of the caller.
+func (p planner) foldAdded() {
+	added := p.req.System != "" && slices.ContainsFunc(p.req.Messages, func(msg llm.Message) bool { return systemRole(msg.Role) })
+	if added && p.oneSystem() {
+		p.foldInstructions("", p.req.System)
+	}
+}
+
+// oneSystem reports whether the model may take only one system message.
+func (p planner) oneSystem() bool {
+	return p.format().Imitated && p.info.SystemTurns.Support != catalog.Yes
+}
+
+// foldInstructions removes the messages with instructions and puts their text between two texts.
+func (p planner) foldInstructions(before, after string) {
+	p.req.System = before
+	p.req.Messages = slices.DeleteFunc(p.req.Messages, func(msg llm.Message) bool {
+		if !systemRole(msg.Role) {
+			return false
+		}
+		p.instruct(msg.Text())
+		return true
+	})
+	p.instruct(after)
+}
+
 // systemMessages turns instructions among the messages into messages of the user if
 // the model does not accept them there. A model that does accepts them after a message
 // of the user, if an answer of the model or nothing follows.

@@ -36,6 +36,7 @@ var requestRules = []struct {
 	{"history repair", always, planner.repairHistory},
 	{"hosted calls in the history", emulated, planner.dropHosted},
 	{"user first", always, planner.userFirst},
+	{"one system message", always, planner.oneSystemMessage},
 	{"system messages", translated, planner.systemMessages},
 	{"turns that began without thinking", native, planner.turnWithoutThinking},
 	{"calls without a signature", native, planner.markUnsigned},
@@ -67,6 +68,7 @@ var requestRules = []struct {
 	// Answer.
 	{"form of the answer", always, planner.readOutput},
 	{"demands of the request", always, planner.checkAnswer},
+	{"one system message, with what was added", always, planner.foldAdded},
 }
 
 // condition limits a rule to some requests. All of its bits have to hold.

@@ -101,6 +101,37 @@ func TestSystemTurns(t *testing.T) {
 	}
 }
 
+// Servers that imitate Chat Completions get one system message, before all others, whatever the client wrote. OpenAI's own
+// models take the messages as they are.
+func TestOneSystemMessage(t *testing.T) {
+	const (
+		user = `{"role":"user","content":"u"}`
+		one  = `"messages":[{"role":"system","content":"one\n\ntwo"},` + user
+	)
+	for _, c := range []struct {
+		format, body, has, lacks string
+		warned                   []string
+	}{
+		{wire.Chat, `{"model":"m","messages":[{"role":"system","content":"one"},{"role":"developer","content":"two"},` + user + `]}`, one, "developer", nil},
+		{wire.Chat, `{"model":"m","messages":[{"role":"system","content":"one"},{"role":"system","content":"two"},` + user + `]}`, one, `"content":"two"`, nil},
+		{wire.Chat, `{"model":"m","messages":[{"role":"developer","content":"one\n\ntwo"},` + user + `]}`, one, "developer", nil},
+		{wire.Chat, `{"model":"m","messages":[{"role":"system","content":"one"},` + user + `,{"role":"system","content":"two"}]}`, one, `"content":"two"`, []string{"degraded system"}},
+		{wire.Chat, `{"model":"m","messages":[` + user + `,{"role":"system","content":"one\n\ntwo"}]}`, one, "developer", []string{"degraded system"}},
+		{wire.Responses, `{"model":"m","instructions":"one","input":[{"role":"developer","content":"two"},` + user + `]}`, one, "developer", nil},
+		{wire.Messages, `{"model":"m","max_tokens":9,"system":[{"type":"text","text":"one"}],"messages":[` + user + `,{"role":"system","content":"two"}]}`, one, `"content":"two"`, []string{"degraded system"}},
+	} {
+		for _, id := range []string{"deepseek/deepseek-chat", "vllm+http://127.0.0.1:1/v1#Qwen/Qwen3-8B", "groq/openai/gpt-oss-120b", "openrouter/openai/gpt-5"} {
+			wordCase{c.format, id, c.body, []string{c.has}, []string{c.lacks}, c.warned}.sends(t, "system")
+		}
+	}
+	for _, body := range []string{
+		`{"model":"m","messages":[{"role":"system","content":"one"},{"role":"developer","content":"two"},` + user + `]}`,
+		`{"model":"m","messages":[` + user + `,{"role":"developer","content":"two"},` + user + `]}`,
+	} {
+		wordCase{wire.Chat, "openai+chat:gpt-4.1", body, []string{`"role":"developer","content":"two"`}, nil, nil}.sends(t, "system")
+	}
+}
+
 // Instructions between a call and its result come after the result, and leave the two together.
 func TestSystemTurnBesideResults(t *testing.T) {
 	const chat = `{"model":"m","tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}],"messages":[{"role":"user","content":"hi"},

@@ -212,6 +212,25 @@ var vendorRules = slices.Concat(shared, mediaRules, searchRules, forClaude, []Ve
 		}
 		return ""
 	}},
+	{Name: "chat.developer", Formats: onChat, Family: "deepseek", check: func(q *inquiry) string {
+		if i := slices.IndexFunc(q.Messages, func(m llm.Message) bool { return m.Role == llm.RoleDeveloper }); i >= 0 {
+			if q.System != "" { // it was the first message
+				i++
+			}
+			return fmt.Sprintf("Failed to deserialize the JSON body into the target type: messages[%d].role: unknown variant `developer`, expected one of `system`, `user`, `assistant`, `tool`", i)
+		}
+		return ""
+	}},
+	{Name: "chat.system_first", Formats: onChat, Family: "qwen", check: func(q *inquiry) string { // a guard of its chat template
+		for i, m := range q.Messages {
+			if m.Role == llm.RoleSystem && (i > 0 || q.System != "") {
+				return "System message must be at the beginning."
+			} else if m.Role == llm.RoleDeveloper {
+				return "Unexpected message role."
+			}
+		}
+		return ""
+	}},
 	{Name: "chat.stop", Formats: onChat, Always: true, check: func(q *inquiry) string {
 		if n := len(q.Stop); n > 4 {
 			return fmt.Sprintf("Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array with length %d instead.", n)

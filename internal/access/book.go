@@ -61,6 +61,8 @@ type Refusal struct {
 	RetryAfter time.Duration
 	// Rooms are the remaining amounts of each limit, if a limit is the reason.
 	Rooms []Room
+	// Key and Team are those of a key that is known, but expired or revoked.
+	Key, Team string
 }
 
 // Error returns the message for the client.
@@ -331,9 +333,9 @@ func (b *Book) Authenticate(ctx context.Context, secret string) (*Rights, error)
 	}
 	switch k.State(now) {
 	case "revoked":
-		return nil, refuse(Revoked, "the key %s is revoked", id)
+		return nil, &Refusal{Ground: Revoked, Detail: fmt.Sprintf("the key %s is revoked", id), Key: id, Team: k.Team}
 	case "expired":
-		return nil, refuse(Expired, "the key %s expired at %s", id, k.Expires.UTC().Format(time.RFC3339))
+		return nil, &Refusal{Ground: Expired, Detail: fmt.Sprintf("the key %s expired at %s", id, k.Expires.UTC().Format(time.RFC3339)), Key: id, Team: k.Team}
 	}
 	g := &Rights{Key: k.Key, Team: Team{Name: k.Team}}
 	if r, err = b.Store.Get(ctx, teamRecord, k.Team); err != nil {

@@ -114,7 +114,7 @@ func (a *Answers) Refer(ctx context.Context, owner, by string, codec wire.Codec,
 				element = item
 			}
 			if w.Raw(element); int64(len(w.Buf)) > most {
-				return nil, &llm.Error{Op: "server", Kind: llm.TooLong, Status: http.StatusRequestEntityTooLarge, Err: fmt.Errorf("with the items that it names, the body has more than %d bytes", most)}
+				return nil, &llm.Error{Op: "server", Kind: llm.TooLong, Status: http.StatusRequestEntityTooLarge, Err: fmt.Errorf("with the items that it names, %w", &LargeBodyError{most})}
 			}
 		}
 		w.EndArray()

@@ -23,13 +23,20 @@ func Body(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, &llm.Error{Op: "request", Kind: llm.TooLong, Status: http.StatusRequestEntityTooLarge, Err: fmt.Errorf("the body has more than %d bytes", most)}
+		return nil, &llm.Error{Op: "request", Kind: llm.TooLong, Status: http.StatusRequestEntityTooLarge, Err: &LargeBodyError{most}}
 	case errors.Is(err, os.ErrDeadlineExceeded): // whose text names the addresses of both ends
 		return nil, &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusRequestTimeout, Err: errors.New("the body did not come in time")}
 	case err != nil:
 		return nil, &llm.Error{Op: "request", Kind: llm.Invalid, Status: http.StatusBadRequest, Err: fmt.Errorf("the body could not be read: %w", err)}
 	}
 	return body, nil
+}
+
+// LargeBodyError is the cause of a refused body.
+type LargeBodyError struct{ Most int64 }
+
+func (e *LargeBodyError) Error() string {
+	return fmt.Sprintf("the body has more than %d bytes", e.Most)
 }
 
 // mostAhead limits the buffer that is allocated from Content-Length alone.

@@ -145,7 +145,7 @@ func (c *Client) Refuse(err error) error {
 			h.Set("X-Should-Retry", "false") // honored by the clients of OpenAI and Anthropic
 		}
 	}
-	return &llm.Error{Op: "gateway", Kind: as.kind, Status: as.status, Code: as.code, RetryAfter: r.RetryAfter, Err: errors.New(r.Detail)}
+	return &llm.Error{Op: "gateway", Kind: as.kind, Status: as.status, Code: as.code, RetryAfter: r.RetryAfter, Err: r}
 }
 
 func untilReset(reset, now time.Time) string {

@@ -58,7 +58,7 @@ func (u *Target) check(ctx context.Context, m Checker, route string, log *slog.L
 		return
 	}
 	if err != nil {
-		log.Warn("upstream is not healthy", "route", route, "upstream", u.Model, "kind", llm.KindOf(err).String(), "error", err.Error())
+		log.Warn("upstream is not healthy", "route", route, "upstream", u.Model, "kind", FailureKind(err), "error", err.Error())
 		return
 	}
 	log.Info("upstream is healthy again", "route", route, "upstream", u.Model)
