@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -236,6 +237,28 @@ func (l *safeLog) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Write(b)
+}
+
+func (l *safeLog) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// wait waits for a line that has all of these texts.
+func (l *safeLog) wait(t *testing.T, texts ...string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for line := range strings.Lines(l.text()) {
+			if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(line, text) }) {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("no line has %q:\n%s", texts, l.text())
+			return
+		}
+	}
 }
 
 // TestHTMLPageInsteadOfAnswer checks an upstream that returns 200 with a web page. Neither the client nor the log

@@ -179,11 +179,11 @@ func New() *Set {
 		buckets    []float64
 		labels     []string
 	}{
-		{&m.Requests, "toolpost_requests_total", "Answered requests. The upstream is the last one asked, or none.", nil, []string{"route", "upstream", "format", "status"}},
+		{&m.Requests, "toolpost_requests_total", "Answered requests. The upstream is the last one asked, or none. The status was sent when the answer began: 200 also for a stream that broke off.", nil, []string{"route", "upstream", "format", "status"}},
 		{&m.Duration, "toolpost_request_seconds", "Time from the first byte of a request to the last byte of its answer.", modelSeconds, []string{"route", "format"}},
 		{&m.FirstByte, "toolpost_first_byte_seconds", "Time from the request to the first byte of the answer.", modelSeconds, []string{"route", "format"}},
 		{&m.AddedLatency, "toolpost_added_seconds", "Time that the gateway adds before the first byte: from the last byte of the request until the upstream is asked, and from the first event of its answer until that is sent.", ownSeconds, []string{"route", "format"}},
-		{&m.FirstToken, "toolpost_first_token_seconds", "Time from asking an upstream to the first text, thinking or call of its answer.", modelSeconds, []string{"route", "upstream"}},
+		{&m.FirstToken, "toolpost_first_token_seconds", "Time from asking an upstream to the first text, thinking or call of its answer, if it is a stream.", modelSeconds, []string{"route", "upstream"}},
 		{&m.Outcomes, "toolpost_outcomes_total", "Requests by how they ended: ok, client_error, upstream_error, gateway_error, broken_stream (after the answer had begun) or cancelled (by the client).", nil, []string{"route", "team", "outcome"}},
 		{&m.Tokens, "toolpost_tokens_total", "Tokens that upstreams report. With keys, booked tokens, including estimates. Without keys, an answer without reported usage adds none.", nil, []string{"route", "upstream", "kind", "team"}},
 		{&m.Dollars, "toolpost_dollars_total", "What requests cost, in US dollars, as far as prices are known.", nil, []string{"route", "upstream", "team"}},
@@ -192,7 +192,7 @@ func New() *Set {
 		{&m.Suspected, "toolpost_unpromoted_calls_total", "Text that looks like a call and stayed text.", nil, []string{"route", "code"}},
 		{&m.Invalid, "toolpost_invalid_calls_total", "Calls that cannot run. The reason schema means arguments that do not match the tool.", nil, []string{"route", "reason"}},
 		{&m.Warnings, "toolpost_warnings_total", "Warnings to clients, by code.", nil, []string{"route", "code"}},
-		{&m.Failures, "toolpost_upstream_failures_total", "Failed upstreams by kind of failure, under the requested route.", nil, []string{"route", "upstream", "kind"}},
+		{&m.Failures, "toolpost_upstream_failures_total", "Failed upstreams by kind of failure, as in the log, under the requested route.", nil, []string{"route", "upstream", "kind"}},
 		{&m.Refused, "toolpost_refused_total", "Requests that were refused before an upstream was asked: busy, route_busy, draining; for keys no_key, wrong_key, expired, revoked, model, tool, route, member, price, rate, budget, reserved.", nil, []string{"reason"}},
 		{&m.Cached, "toolpost_cache_total", "Requests to routes with a cache: hits and misses.", nil, []string{"route", "result"}},
 		{&m.Forwarded, "toolpost_passed_total", "Requests to endpoints that are passed on.", nil, []string{"route", "endpoint", "status"}},
