@@ -1,10 +1,10 @@
 // Package dialect reads the tool calls that models write as text.
 //
 // Each way of writing a call that is known is a row of a table (see
-// [All]) over one streaming engine, and so is one of your own (see [List.With]).
-// A [Parser] takes the text of an answer in
-// whatever pieces it arrives and yields thinking, text and calls as llm.Event
-// values, in the order the model wrote them, as early as they can be known.
+// [List.All]) over one streaming engine, and so is one of your own (see
+// [List.With]). A [Parser] takes the text of an answer in whatever pieces it
+// arrives and yields thinking, text and calls as llm.Event values, in the order
+// the model wrote them, as early as they can be known.
 //
 // # What holds for every dialect
 //

@@ -52,7 +52,8 @@ type ModelRoute struct {
 	// CacheMarks marks prompts for the vendor's prompt cache where the vendor has such marks and the client set none; see
 	// [provider.Model.WithCacheMarks]. Such requests are not relayed.
 	CacheMarks bool
-	// Pass are the kinds of other endpoints that are forwarded to the first upstream that supports them; see [Kinds].
+	// Pass are the kinds of other endpoints that are forwarded to the first upstream that supports them, such as
+	// "embeddings"; docs/gateway/endpoints.md lists them.
 	Pass []string
 	// PassTeam is the team that owns the vendor account of the upstreams. Its keys may use forwarded files and batches,
 	// and may refer to objects stored at the vendor (files, conversations, containers). Each account has one team. If

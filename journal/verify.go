@@ -111,8 +111,8 @@ func (f Fault) String() string {
 // that none is missing at the end. Values that entries refer to must be on record, and
 // a request must match its hash, as long as no secret was stripped before it. An
 // attacker who can rewrite the whole run, and makes all of that agree, can make
-// another whole run. Only a signature ([Sign]), an [Anchor] kept elsewhere, or the
-// hash of the seal shows that.
+// another whole run. Only a signature, an anchor kept elsewhere, or the hash of the
+// seal shows that: see `toolpost receipts`.
 func Verify(entries iter.Seq2[Entry, error]) (*Report, error) {
 	var c checker
 	for e, err := range entries {

@@ -1,7 +1,7 @@
 // Package llm is the vocabulary of Toolpost: models, requests, messages, tool
 // calls, results, events and errors, in words that belong to no vendor.
 //
-// A [Model] answers a [Request] with a stream of [Event]s. [Generate] drains
+// A [Model] answers a [Request] with a stream of events, each an [Event]. [Generate] drains
 // that stream into a [Response]. Everything else in Toolpost either makes a
 // Model (package provider), wraps one (package refine) or reads its events
 // (package agent).

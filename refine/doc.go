@@ -1,5 +1,7 @@
-// Package refine wraps models: the wrappers ask again, ask another model, ask
-// several times and take the best answer, and hold answers to a schema.
+// Package refine wraps models: the wrappers ask again ([Retry]), ask another
+// model ([Fallback]), ask several times and take the best answer ([BestOf]),
+// check what goes in and comes out ([Guard]), and hold answers to a schema
+// ([Structured]). [Into] returns an answer as a Go value.
 //
 // Each of them is an [llm.Model], so they stack. Requests that they repeat are taken from the one
 // [llm.RetryBudget] that travels with a request. However the wrappers are stacked, attempts add up

@@ -3,8 +3,8 @@
 // how calls are read, how they are written, how their results are shown, and by
 // what signs in a chat template the dialect is recognised.
 //
-// Package dialect has these types under its own name; most programs import
-// that one.
+// Package dialect reads and writes calls by these rows; only a program with a dialect
+// of its own needs this package.
 package spec
 
 import "github.com/toolpost/toolpost/llm"

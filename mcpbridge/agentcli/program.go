@@ -18,7 +18,7 @@ import (
 type Program struct {
 	// Name is what the configuration calls it, for people.
 	Name string
-	// Format is what the program writes; see [Formats].
+	// Format is what the program writes: "claude" or "codex".
 	Format string
 	// Command and Args are the program. Args come before those that the format needs,
 	// and may hold none of those; see [Program.Check].
@@ -38,7 +38,7 @@ type Program struct {
 	// leaves that to the program.
 	MaxTurns int
 
-	// Supervised runs it under a supervisor; see [serve.Options].
+	// Supervised runs it under a supervisor, which ends it when this program ends.
 	Supervised bool
 	// Limits are where an answer is given up; zero fields mean [llm.DefaultLimits].
 	Limits llm.Limits

@@ -20,7 +20,7 @@ import (
 
 // Declared is a tool that a file describes: its description for the model, as
 // in every file of tools, and its implementation. Without a Command and an HTTP
-// it only describes another tool in different words; see [Redescribe].
+// it only describes another tool in different words; see [Declared.Redescribe].
 type Declared struct {
 	tool.Definition
 	Effects tool.Effects

@@ -1,5 +1,5 @@
 // Package format is the vocabulary of a vendor format: its properties, the quirks of its hosts, the features of
-// requests, the API of its servers, and the interface that a program implements to add a format.
+// requests, and the interface that a program implements to add a format.
 package format
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Format is a format of a program's own. As [Codec.Own] it is used like those
-// of this package: a codec adds the bounds, the assembly of calls and the
+// Format is a format of a program's own. As wire.Codec.Own it is used like
+// those of package wire: a codec adds the bounds, the assembly of calls and the
 // promises of package llm about streams. llmtest.TestCodec checks the rest. A
 // Format is safe for concurrent use.
 //

@@ -22,7 +22,7 @@ func (p Properties) StreamInPath() bool { return p.StreamPath != "" && p.StreamP
 // Other packages read properties instead of comparing names of formats. The zero value is a format that can do the
 // least.
 type Properties struct {
-	// Name is what the format is called in [Codec.Format].
+	// Name is what the format is called in wire.Codec.Format.
 	Name string
 	// Path is the path of requests, below the root of the API's version; {model} is the placeholder for the model's
 	// name. StreamPath is the path of requests for a stream; empty means Path.

@@ -5,7 +5,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// RelayDecision is what becomes of an event that [Codec.Relay] shows. The zero value
+// RelayDecision is what becomes of an event that wire.Codec.Relay shows. The zero value
 // is [Pass].
 type RelayDecision struct {
 	Action relay.Action // set by [Pass], [Hold], [Replace] and [GiveUp]
