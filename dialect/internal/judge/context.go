@@ -90,8 +90,11 @@ func (e *Evidence) NoteAbove() {
 	if line := lastSentence(before); len(line) > 0 {
 		thought := e.byLine && isThought(before)
 		switch e.Above = doubtIn(line); {
-		case thought && (e.Above == AfterCondition || e.Above == AfterReport), e.Above == AfterQuestion && (thought || isBlockQuote(before)): // the model thinks, or repeats a question
+		case thought && (e.Above == AfterCondition || e.Above == AfterReport):
 			e.Above = NoDoubt
+		case e.Above == AfterQuestion && (thought || isBlockQuote(before)): // the model asks itself, or repeats a question
+			e.Above = NoDoubt
+		case e.byLine && !bytes.HasSuffix(before, []byte("\n\n")): // a thought without its label
 		case e.Above == NoDoubt && !thought && states(line) && !isShort(lastLine(before)):
 			e.Above = InSentence
 		}

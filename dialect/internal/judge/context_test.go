@@ -67,3 +67,21 @@ func TestProseBeforeACallThatAnnouncesNothing(t *testing.T) {
 		}
 	}
 }
+
+// The text directly above the line of an action is a thought, with or without its label.
+func TestThoughtBeforeAnAction(t *testing.T) {
+	for text, want := range map[string]Doubt{
+		"The user wants to know the weather in Paris.\n":            NoDoubt,
+		"Thought: The user wants to know the weather in Paris.\n\n": NoDoubt,
+		"Thought: The user approved the payment an hour ago.\n":     NoDoubt,
+		"Thought: Shall I look at the list?\n":                      NoDoubt,
+		"This stays as it is, the branch is needed.\n\n":            InSentence,
+		"I will not run the following call.\n":                      AfterRefusal,
+	} {
+		e := &Evidence{Input: scan.Input{Buf: []byte(text), Pos: len(text)}}
+		e.begin, e.byLine = len(text), true
+		if e.NoteAbove(); e.Above != want {
+			t.Errorf("%q: %d, want %d", text, e.Above, want)
+		}
+	}
+}
