@@ -236,6 +236,13 @@ func TestErrorsInsideAStream(t *testing.T) {
 				if text := b.Response().Message.Text(); retracted != 1 || strings.Count(text, "offline stand-in") != 1 || net.asked["bad.test"] != 2 {
 					t.Errorf("%s %s: retracted %d times, asked %d times, %q", id, fault, retracted, net.asked["bad.test"], text)
 				}
+				// An answer that is held back is asked for again as well.
+				net = &inMemory{handler: &sim.Server{}}
+				bad, _ = models(t, net, id, "+"+fault)
+				resp, err := llm.Generate(context.WithoutCancel(t.Context()), refine.Retry(refine.Whole(bad), 3), req)
+				if err != nil || !strings.Contains(resp.Message.Text(), "offline stand-in") || net.asked["bad.test"] != 2 {
+					t.Errorf("%s %s, held back: asked %d times, %v", id, fault, net.asked["bad.test"], err)
+				}
 			})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/opening"
@@ -235,14 +236,15 @@ func budgeted(req *llm.Request, n int) *llm.Request {
 }
 
 // Whole holds the answers of m back until they are whole. Models around it can
-// then ask again, or ask another model, however late an answer fails.
+// then ask again, or ask another model, however late an answer fails. An error that may pass, in the middle of an
+// answer, counts as broken off.
 func Whole(m llm.Model) llm.Model {
 	return llm.Around(m, func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {
 			var events []llm.Event
 			for ev, err := range m.Stream(ctx, req) {
 				if err != nil {
-					yield(nil, err)
+					yield(nil, asCut(err, slices.ContainsFunc(events, llm.Begins)))
 					return
 				}
 				events = append(events, ev)
