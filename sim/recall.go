@@ -33,8 +33,8 @@ const (
 
 func recall(req *llm.Request) *llm.Response {
 	t := lastTurn(req.Messages)
-	if len(req.Tools) == 0 && strings.Contains(strings.ToLower(req.System), "summary") {
-		return respond(req, llm.Stop, llm.Text{Text: extract(t.text, wordLimit(req.System))})
+	if system := instructions(req); len(req.Tools) == 0 && strings.Contains(strings.ToLower(system), "summary") {
+		return respond(req, llm.Stop, llm.Text{Text: extract(t.text, wordLimit(system))})
 	}
 	if calls := decide(req, t); len(calls) > 0 {
 		return answer(req)
@@ -46,6 +46,17 @@ func recall(req *llm.Request) *llm.Response {
 		return respond(req, llm.Stop, llm.Text{Text: noted})
 	}
 	return respond(req, llm.Stop, llm.Text{Text: find(req, t.text)})
+}
+
+// instructions returns all instructions of a request, wherever they are.
+func instructions(req *llm.Request) string {
+	list := []string{req.System}
+	for _, m := range req.Messages {
+		if m.Role == llm.RoleSystem || m.Role == llm.RoleDeveloper {
+			list = append(list, m.Text())
+		}
+	}
+	return strings.Join(list, "\n")
 }
 
 // find returns the sentence of a request that answers a question.

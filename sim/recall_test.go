@@ -46,6 +46,10 @@ func TestRecall(t *testing.T) {
 	if got := sum("Write a summary."); got != want {
 		t.Errorf("%s", got)
 	}
+	asked := &llm.Request{Messages: []llm.Message{{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "Write a summary."}}}, llm.User(conversation)}}
+	if r, err := llm.Generate(t.Context(), sim.Recall{}, asked); err != nil || r.Message.Text() != want {
+		t.Errorf("asked by a system message: %v, %v", r, err)
+	}
 	if got := sum("Write a summary of at most 10 words."); got != "Facts\n- The train to Bergen leaves at 17:42.\nCalls" {
 		t.Errorf("%s", got)
 	}

@@ -389,11 +389,16 @@ func TestSettingsChangeWhatHappens(t *testing.T) {
 }
 
 // TestReserveSetting checks what a request without max_tokens reserves while it runs: a second one is refused if the first has
-// reserved the maximum of the model, or a large number.
+// reserved the maximum of the model (32,768 tokens), or a large number.
 func TestReserveSetting(t *testing.T) {
-	for setting, want := range map[string]int{"": 200, "reserve: max": 429, "reserve: 15000": 429, "reserve: 10": 200} {
+	for _, test := range []struct {
+		setting string
+		limit   int
+		want    int
+	}{{"", 12_000, 200}, {"reserve: max", 40_000, 429}, {"reserve: max", 80_000, 200}, {"reserve: 15000", 12_000, 429}, {"reserve: 10", 12_000, 200}} {
+		setting, want := test.setting, test.want
 		clitest.Bare(t, nil)
-		key := makeKey(t, "--team", "red", "--limit", "tokens/day=12000")
+		key := makeKey(t, "--team", "red", "--limit", fmt.Sprintf("tokens/day=%d", test.limit))
 		up := new(settingUpstream)
 		server := httptest.NewServer(up)
 		t.Cleanup(server.Close)

@@ -29,8 +29,8 @@ import (
 // ServiceOptions are the settings of a [Service]. Only Runner is needed.
 type ServiceOptions struct {
 	// Runner runs the calls, and its tools are offered. If its policy wants a person to decide, the
-	// client is asked by elicitation. A client without elicitation has the call refused. Its Approve is
-	// not used.
+	// client is asked by elicitation. A client without elicitation has the call refused. Without a policy,
+	// tools that only read run, and the client is asked about all others. Its Approve is not used.
 	Runner *invoke.Runner
 	// Record opens the record of a connection, or of a request that belongs to
 	// none, when the first call is made. The Service seals it. Nil records
@@ -126,6 +126,9 @@ func (s *Service) Offer(tools *tool.Set) error {
 	asking.Approve, alone.Approve = caller.ApproveByClient, nil
 	for _, r := range []*invoke.Runner{asking, alone} {
 		r.LoopLimit = -1 // each call has a separate session
+		if r.Policy == nil { // the model that calls is not the program's own
+			r.Policy = invoke.AskFirst(invoke.AllowReadOnly)
+		}
 		if _, err := r.Session(nil); err != nil {
 			return err
 		}

@@ -31,6 +31,7 @@ func check(err error) {
 
 func main() {
 	look := tool.Func("get_weather", "Current weather in a city.", weather)
+	look.Effects = tool.ReadOnly // clients are asked about calls of other tools
 	service, err := serve.NewService(serve.ServiceOptions{Name: "sky",
 		Runner: &invoke.Runner{Tools: tool.MustSet(look)}})
 	check(err)
