@@ -102,6 +102,7 @@ func nothing(context.Context, json.RawMessage) (tool.Output, error) { return too
 // TestChangedBetweenRuns: a tool that another run saw under another description is
 // not used, and what is offered from memory is not called as something else.
 func TestChangedBetweenRuns(t *testing.T) {
+	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "script.json")
 	describe := func(text string) config.ServerConfig {
 		t.Helper()
@@ -147,6 +148,7 @@ func TestChangedBetweenRuns(t *testing.T) {
 // TestOneNameForTwoServers: what was accepted of a server counts when another one had
 // its name meanwhile.
 func TestOneNameForTwoServers(t *testing.T) {
+	t.Parallel()
 	dir, scripts := t.TempDir(), t.TempDir()
 	server := func(arg, description string) config.ServerConfig {
 		t.Helper()

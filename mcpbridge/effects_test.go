@@ -76,6 +76,7 @@ func eachShop(t *testing.T, test func(t *testing.T, s *shop, server config.Serve
 // A tool that asks while it runs is called once, whatever the person says. The record says that it was begun, and what
 // it returned.
 func TestToolThatAsksIsCalledOnce(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, shop *shop, server config.ServerConfig) {
 		yes := func(q invoke.Question) journal.Approval {
 			a := q.Answer(true, "a person", "")
@@ -204,6 +205,7 @@ func TestToolThatAsksLater(t *testing.T) {
 
 // Clients of served tools answer while the call stays open, in every revision and by every way.
 func TestServedToolThatAsksIsCalledOnce(t *testing.T) {
+	t.Parallel()
 	eachShop(t, func(t *testing.T, shop *shop, server config.ServerConfig) {
 		for _, way := range []string{"stdio", "http"} {
 			for _, revision := range []string{"2025-11-25", "2026-07-28"} {

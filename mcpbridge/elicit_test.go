@@ -43,6 +43,7 @@ func said(done agent.Done) string {
 // TestElicitation: a question of a server waits for a person like any other, over
 // each transport and so in each form of the protocol.
 func TestElicitation(t *testing.T) {
+	t.Parallel()
 	address := mcptest.HTTP(t, mcptest.Ordinary(), nil)
 	for name, server := range map[string]config.ServerConfig{
 		"stdio": stdio("one", "ordinary"),

@@ -17,6 +17,7 @@ import (
 // TestSecretsInDefinitions: a server that knows a secret of ours does not bring it on
 // the screen or to disk, wherever it puts it.
 func TestSecretsInDefinitions(t *testing.T) {
+	t.Parallel()
 	const secret = "hush-0123456789"
 	secrets := &journal.Secrets{Values: []string{secret}}
 	dir := t.TempDir()
@@ -68,6 +69,7 @@ func TestPartsOfSecrets(t *testing.T) {
 // TestAServersWordsAreNoRefusal: a tool that ran and says "access denied" was not
 // refused by us.
 func TestAServersWordsAreNoRefusal(t *testing.T) {
+	t.Parallel()
 	s, _ := open(t, client.Options{}, stdio("one", "ordinary"))
 	_, err := call(t, toolsOf(t, s), "one__fail", `{"text":"Access denied"}`)
 	if e := tool.FromError(err); e == nil || e.Code != tool.Execution || !strings.Contains(e.Message, "Access denied") {

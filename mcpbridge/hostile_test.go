@@ -149,6 +149,7 @@ func TestHostileServers(t *testing.T) {
 // TestServersThatSendUsElsewhere: neither a redirect nor an SSE server's choice of an
 // address takes our header to another host.
 func TestServersThatSendUsElsewhere(t *testing.T) {
+	t.Parallel()
 	reached := make(chan string, 16)
 	thief := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reached <- r.Header.Get("Authorization")

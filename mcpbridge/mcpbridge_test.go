@@ -300,6 +300,7 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestFilters(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		tools []string
 		want  string
@@ -327,6 +328,7 @@ func TestFilters(t *testing.T) {
 
 // TestEffects: what a server promises counts only if it is trusted.
 func TestEffects(t *testing.T) {
+	t.Parallel()
 	for trust, want := range map[config.Trust][3]tool.Effects{
 		"":                      {},
 		config.TrustNone:        {},
@@ -404,6 +406,7 @@ func TestAServerThatDied(t *testing.T) {
 
 // TestBackoff: a server that cannot be started is not tried with each call.
 func TestBackoff(t *testing.T) {
+	t.Parallel()
 	s, told := open(t, client.Options{}, stdio("one", "exit:1"))
 	toolsOf(t, s)
 	first := strings.Count(told.String(), "is not there")

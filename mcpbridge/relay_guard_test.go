@@ -53,6 +53,7 @@ func TestRelayKeepsSecrets(t *testing.T) {
 
 // A relay ends with its client or its context, whatever the server is at.
 func TestRelayEndsWhileACallIsUnderWay(t *testing.T) {
+	t.Parallel()
 	for _, end := range []string{"input", "context"} {
 		for name, policy := range map[string]invoke.Policy{"a call": invoke.AllowAll, "a question": invoke.AskFirst(nil)} {
 			t.Run(name+" "+end, func(t *testing.T) {
@@ -91,6 +92,7 @@ func listOf(name, description string) string {
 
 // A server that does not answer is given up in time.
 func TestRelayGivesUp(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"initialize", "tools/list", "prompts/list", "tools/call"} {
 		t.Run(method, func(t *testing.T) {
 			server := scripted(t, "slow", mcptest.Script{List: listOf("act", "Act."), Silent: []string{method}})
@@ -128,6 +130,7 @@ func TestRelayPassesOddAnswersOn(t *testing.T) {
 
 // A tool that its server changes is neither called nor listed until somebody approves it.
 func TestRelayRefusesChangedTools(t *testing.T) {
+	t.Parallel()
 	for _, listed := range []bool{false, true} {
 		for _, trust := range []config.Trust{config.TrustNone, config.TrustAnnotations} {
 			server := stdio("one", "ordinary")
@@ -159,6 +162,7 @@ func TestRelayRefusesChangedTools(t *testing.T) {
 
 // A client of lines goes on when its server was started again.
 func TestRelayStartsAProgramAgain(t *testing.T) {
+	t.Parallel()
 	r := relayOf(t, stdio("one", "ordinary"), invoke.AllowAll)
 	l := relayLines(t, r)
 	l.call(2, "die", `{}`)

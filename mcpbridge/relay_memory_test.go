@@ -13,6 +13,7 @@ import (
 // A relay that sees a page of a list remembers the new tools of the page. The stored list, which runs offer before they
 // start the server, stays whole.
 func TestRelayKeepsTheStoredListWhole(t *testing.T) {
+	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "script.json")
 	script := func(list string) string {
 		kind, err := mcptest.Script{List: list}.Write(file)

@@ -190,6 +190,7 @@ func eachRelay(t *testing.T, policy invoke.Policy, forms bool, test func(t *test
 }
 
 func TestRelayPassesEverythingOn(t *testing.T) {
+	t.Parallel()
 	eachRelay(t, invoke.AllowAll, true, func(t *testing.T, r *relaying, g *guest, revision string) {
 		ctx := t.Context()
 		if res := g.InitializeResult(); res.ServerInfo.Name != "whole" || res.Instructions != "Use me well." {
@@ -268,6 +269,7 @@ func TestRelayPassesEverythingOn(t *testing.T) {
 }
 
 func TestRelayRefusesWhatThePolicyDoesNotAllow(t *testing.T) {
+	t.Parallel()
 	eachRelay(t, nil, false, func(t *testing.T, r *relaying, g *guest, _ string) {
 		got, res := g.do(t, "echo", `{"text":"hello"}`)
 		if res == nil || !res.IsError || strings.Contains(got, "hello") {
@@ -277,6 +279,7 @@ func TestRelayRefusesWhatThePolicyDoesNotAllow(t *testing.T) {
 }
 
 func TestRelayAsksTheClient(t *testing.T) {
+	t.Parallel()
 	eachRelay(t, invoke.AskFirst(nil), true, func(t *testing.T, r *relaying, g *guest, revision string) {
 		for _, c := range [][2]string{{"echo", "hello"}, {"ask", "accept Ada"}} {
 			got, res := g.do(t, c[0], `{"text":"hello"}`)
@@ -294,6 +297,7 @@ func TestRelayAsksTheClient(t *testing.T) {
 }
 
 func TestRelayCancels(t *testing.T) {
+	t.Parallel()
 	eachRelay(t, invoke.AllowAll, false, func(t *testing.T, r *relaying, g *guest, _ string) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})

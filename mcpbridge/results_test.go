@@ -44,6 +44,7 @@ func serverWith(t *testing.T, way, result string) config.ServerConfig {
 // Results keep all digits of integers, and structured content that the text does not repeat reaches the model: for a
 // client, for clients of served tools, and in the record of a relay.
 func TestResultsWithoutLoss(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ result, shown, structured string }{
 		"digits": {
 			`{"content":[{"type":"text","text":"Found 1 order."}],"structuredContent":{"order":1234567890123456789}}`,
@@ -134,6 +135,7 @@ func textsOf(t *testing.T, response string) string {
 
 // A result that does not end the call is an error that explains, on every path.
 func TestResultsThatDoNotEndACall(t *testing.T) {
+	t.Parallel()
 	for result, want := range map[string]string{
 		`{"resultType":"stream","content":[]}`:                                      `a result of the type "stream", which is not known here`,
 		`{"task":{"taskId":"t1","status":"working"}}`:                               "answered with a task",
@@ -164,6 +166,7 @@ func TestResultsThatDoNotEndACall(t *testing.T) {
 
 // The words of a server are not evidence of who refused: a tool that ran and failed has failed.
 func TestErrorWordsOfAServer(t *testing.T) {
+	t.Parallel()
 	for _, words := range []string{"Refused to fetch https://example.org", "I declined to do that", "permission denied", "the order was cancelled"} {
 		server := serverWith(t, "stdio", `{"isError":true,"content":[{"type":"text","text":"`+words+`"}]}`)
 		s, _ := open(t, client.Options{}, server)

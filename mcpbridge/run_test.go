@@ -18,6 +18,7 @@ import (
 // TestThreeServersInOneRun has a run on the simulator use three servers, of which one
 // dies in the middle, one changes its list and one never answers a call.
 func TestThreeServersInOneRun(t *testing.T) {
+	t.Parallel()
 	script, err := sim.ParseScript([]byte(`Three servers, all of them in trouble.
 -- 1 --
 call dies__echo {"text":"still well"}

@@ -34,6 +34,7 @@ func (a *asked) sample(_ context.Context, server string, req *llm.Request) (*llm
 // configuration allows that, in the older revisions and in the newest, and the
 // output of the call says what that used.
 func TestSampling(t *testing.T) {
+	t.Parallel()
 	for _, times := range []string{"1", "2"} {
 		model := new(asked)
 		s := stdio("asks", "ordinary")
@@ -56,6 +57,7 @@ func TestSampling(t *testing.T) {
 // TestSamplingIsRefused: by default, beyond the bounds, without a model, and for what is
 // no text; the server is told why, and nobody is asked.
 func TestSamplingIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, args, want string
 		allowed, model   bool

@@ -66,6 +66,7 @@ func TestHostileClientsOfAPipe(t *testing.T) {
 }
 
 func TestHostileClientsOfARelay(t *testing.T) {
+	t.Parallel()
 	for name, c := range hostileLines {
 		t.Run(name, func(t *testing.T) {
 			r := relayOf(t, wholeServer(t, "http", "2025-06-18"), invoke.AllowAll)

@@ -166,6 +166,7 @@ func TestSessionsAreRenewed(t *testing.T) {
 // TestCallsThatAreSentOn: a redirect on the server's own host is followed, one to another
 // host is not, and the call is not in doubt. What else HTTP answers is said in words.
 func TestCallsThatAreSentOn(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, want string
 		code       tool.Code

@@ -65,6 +65,7 @@ func (r *taskRuntime) Ask(context.Context, tool.Prompt) (json.RawMessage, error)
 
 // A tool that runs only as a task is called once and polled, and its result is that of a call.
 func TestToolsAreCalledAsTasks(t *testing.T) {
+	t.Parallel()
 	for _, way := range []string{"stdio", "http"} {
 		t.Run(way, func(t *testing.T) {
 			server, happened := taskServer(t, way)
@@ -114,6 +115,7 @@ func TestToolsAreCalledAsTasks(t *testing.T) {
 
 // A task that is not waited for any more is cancelled: the caller has gone, or the time is over.
 func TestTasksAreCancelled(t *testing.T) {
+	t.Parallel()
 	for _, way := range []string{"stdio", "http"} {
 		for _, why := range []string{"caller", "timeout"} {
 			t.Run(way+" "+why, func(t *testing.T) {
