@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -218,7 +217,7 @@ func (s *Service) serve(ctx context.Context, t mcp.Transport) error {
 	}
 	<-gone
 	<-one.Done
-	if connection.Lost(ended) || errors.Is(ended, syscall.EPIPE) || ctx.Err() != nil {
+	if connection.Lost(ended) || ctx.Err() != nil {
 		return nil // the client has gone
 	}
 	return ended
