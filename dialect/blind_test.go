@@ -15,7 +15,7 @@ import (
 	"github.com/toolpost/toolpost/schema"
 )
 
-// blindTools are offered with the rows of testdata/blind of all rounds before the eighth.
+// blindTools are offered with the rows of testdata/blind of all rounds before the eighth. The ninth shares the tools of the eighth.
 var blindTools = []llm.ToolDef{
 	{Name: "book_table", Schema: []byte(`{"type":"object","properties":{"restaurant":{"type":"string"},"guests":{"type":"integer"},"note":{"type":"string"}},"required":["restaurant","guests"]}`)},
 	{Name: "lookup_word", Schema: []byte(`{"type":"object","properties":{"word":{"type":"string"},"lang":{"type":"string"}},"required":["word"]}`)},
@@ -49,7 +49,7 @@ func blindRows(t *testing.T, name string) []blindRow {
 
 // toolsOf returns the tools that are offered with the rows of a set.
 func toolsOf(t *testing.T, set string) (list []llm.ToolDef) {
-	if !strings.HasSuffix(set, "_round8") {
+	if !strings.HasSuffix(set, "_round8") && !strings.HasSuffix(set, "_round9") {
 		return blindTools
 	}
 	data, err := os.ReadFile("testdata/blind/tools_round8.json")
@@ -142,6 +142,10 @@ func TestBlindSets(t *testing.T) {
 		{name: "twins_round8", read: [2]int{150, 150}, sure: [2]int{146, 150}, hint: true}, // 147
 		{name: "honest_round8", read: [2]int{161, 170}, sure: [2]int{103, 170}, wrong: 1},  // 147 right, 2 wrong, 4 silent
 		{name: "long_round8", read: [2]int{100, 100}, sure: [2]int{100, 100}, hint: true},  // 100
+		{name: "talk_round9", read: [2]int{0, 5}, sure: [2]int{0, 1}},                      // of 50, as at first sight
+		{name: "talk_round9", read: [2]int{0, 17}, sure: [2]int{0, 2}, hint: true},         // as at first sight
+		{name: "twins_round9", read: [2]int{49, 50}, sure: [2]int{47, 50}},                 // as at first sight
+		{name: "twins_round9", read: [2]int{49, 50}, sure: [2]int{47, 50}, hint: true},     // as at first sight
 		{name: "twins_round7", read: [2]int{75, 75}, sure: [2]int{74, 75}, hint: true},
 		{name: "honest_round7", read: [2]int{164, 166}, sure: [2]int{80, 166}}, // 158, of which 60 sure
 		{name: "long_round7", read: [2]int{180, 180}, sure: [2]int{180, 180}},
