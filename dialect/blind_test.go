@@ -130,22 +130,25 @@ func TestBlindSets(t *testing.T) {
 	}{
 		{name: "talk", read: [2]int{0, 3}},
 		{name: "talk_b", read: [2]int{0, 3}},
-		{name: "talk_round3", read: [2]int{0, 1}},                                          // at first sight 56, of which 24 sure
-		{name: "talk_round4", read: [2]int{0, 1}},                                          // 19, of which 18 sure
-		{name: "talk_round5", read: [2]int{0, 4}, sure: [2]int{0, 3}},                      // 19, of which 8 sure
-		{name: "talk_round6", read: [2]int{0, 1}},                                          // 6, of which 5 sure
-		{name: "talk_round7", read: [2]int{0, 15}, sure: [2]int{0, 2}},                     // of 150, at first sight 15, of which 14 sure
-		{name: "talk_round7", read: [2]int{0, 150}, sure: [2]int{0, 2}, hint: true},        // 37 sure
-		{name: "talk_round8", read: [2]int{0, 8}, sure: [2]int{0, 1}},                      // of 150, as at first sight
-		{name: "talk_round8", read: [2]int{0, 53}, sure: [2]int{0, 3}, hint: true},         // as at first sight
-		{name: "twins_round8", read: [2]int{150, 150}, sure: [2]int{146, 150}},             // at first sight 145
-		{name: "twins_round8", read: [2]int{150, 150}, sure: [2]int{146, 150}, hint: true}, // 147
-		{name: "honest_round8", read: [2]int{161, 170}, sure: [2]int{103, 170}, wrong: 1},  // 147 right, 2 wrong, 4 silent
-		{name: "long_round8", read: [2]int{100, 100}, sure: [2]int{100, 100}, hint: true},  // 100
-		{name: "talk_round9", read: [2]int{0, 5}, sure: [2]int{0, 1}},                      // of 50, as at first sight
-		{name: "talk_round9", read: [2]int{0, 17}, sure: [2]int{0, 2}, hint: true},         // as at first sight
-		{name: "twins_round9", read: [2]int{49, 50}, sure: [2]int{47, 50}},                 // as at first sight
-		{name: "twins_round9", read: [2]int{49, 50}, sure: [2]int{47, 50}, hint: true},     // as at first sight
+		{name: "talk_round3", read: [2]int{0, 1}},                                                    // at first sight 56, of which 24 sure
+		{name: "talk_round4", read: [2]int{0, 1}},                                                    // 19, of which 18 sure
+		{name: "talk_round5", read: [2]int{0, 4}, sure: [2]int{0, 3}},                                // 19, of which 8 sure
+		{name: "talk_round6", read: [2]int{0, 1}},                                                    // 6, of which 5 sure
+		{name: "talk_round7", read: [2]int{0, 15}, sure: [2]int{0, 2}},                               // of 150, at first sight 15, of which 14 sure
+		{name: "talk_round7", read: [2]int{0, 150}, sure: [2]int{0, 2}, hint: true},                  // 37 sure
+		{name: "talk_round8", read: [2]int{0, 8}, sure: [2]int{0, 1}},                                // of 150, as at first sight
+		{name: "talk_round8", read: [2]int{0, 53}, sure: [2]int{0, 3}, hint: true},                   // as at first sight
+		{name: "twins_round8", read: [2]int{150, 150}, sure: [2]int{146, 150}},                       // at first sight 145
+		{name: "twins_round8", read: [2]int{150, 150}, sure: [2]int{146, 150}, hint: true},           // 147
+		{name: "honest_round8", read: [2]int{161, 170}, sure: [2]int{103, 170}, wrong: 1},            // 147 right, 2 wrong, 4 silent
+		{name: "long_round8", read: [2]int{100, 100}, sure: [2]int{100, 100}, hint: true},            // 100
+		{name: "talk_round9", read: [2]int{0, 5}, sure: [2]int{0, 1}},                                // of 50, as at first sight
+		{name: "talk_round9", read: [2]int{0, 17}, sure: [2]int{0, 2}, hint: true},                   // as at first sight
+		{name: "twins_round9", read: [2]int{49, 50}, sure: [2]int{47, 50}},                           // as at first sight
+		{name: "twins_round9", read: [2]int{49, 50}, sure: [2]int{47, 50}, hint: true},               // as at first sight
+		{name: "honest_round9", read: [2]int{101, 170}, sure: [2]int{46, 170}, wrong: 3, silent: 25}, // of 112 forms, as at first sight
+		{name: "long_round9", read: [2]int{100, 100}, sure: [2]int{100, 100}},                        // as at first sight
+		{name: "long_round9", read: [2]int{100, 100}, sure: [2]int{100, 100}, hint: true},            // as at first sight
 		{name: "twins_round7", read: [2]int{75, 75}, sure: [2]int{74, 75}, hint: true},
 		{name: "honest_round7", read: [2]int{164, 166}, sure: [2]int{80, 166}}, // 158, of which 60 sure
 		{name: "long_round7", read: [2]int{180, 180}, sure: [2]int{180, 180}},
