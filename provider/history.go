@@ -91,17 +91,25 @@ func (p planner) oneSystem() bool {
 	return p.format().Imitated && p.info.SystemTurns.Support != catalog.Yes
 }
 
-// foldInstructions removes the messages with instructions and puts their text between two texts.
+// foldInstructions removes the messages with instructions and puts their text between two texts. What is not text is lost.
 func (p planner) foldInstructions(before, after string) {
 	p.req.System = before
+	lost := false
 	p.req.Messages = slices.DeleteFunc(p.req.Messages, func(msg llm.Message) bool {
 		if !systemRole(msg.Role) {
 			return false
 		}
+		lost = lost || slices.ContainsFunc(msg.Parts, func(part llm.Part) bool {
+			text, ok := part.(llm.Text)
+			return !ok || len(text.Extra) > 0
+		})
 		p.instruct(msg.Text())
 		return true
 	})
 	p.instruct(after)
+	if lost {
+		p.warn(llm.Ignored, "system", "several instructions became one text for %s; their other parts and the marks of parts, like cache_control, are not sent", p.model)
+	}
 }
 
 // systemMessages turns instructions among the messages into messages of the user if

@@ -117,6 +117,7 @@ func TestOneSystemMessage(t *testing.T) {
 		{wire.Chat, `{"model":"m","messages":[{"role":"developer","content":"one\n\ntwo"},` + user + `]}`, one, "developer", nil},
 		{wire.Chat, `{"model":"m","messages":[{"role":"system","content":"one"},` + user + `,{"role":"system","content":"two"}]}`, one, `"content":"two"`, []string{"degraded system"}},
 		{wire.Chat, `{"model":"m","messages":[` + user + `,{"role":"system","content":"one\n\ntwo"}]}`, one, "developer", []string{"degraded system"}},
+		{wire.Chat, `{"model":"m","messages":[{"role":"system","content":[{"type":"text","text":"one","cache_control":{"type":"ephemeral"}}]},{"role":"developer","content":"two"},` + user + `]}`, one, "cache_control", []string{"ignored system"}},
 		{wire.Responses, `{"model":"m","instructions":"one","input":[{"role":"developer","content":"two"},` + user + `]}`, one, "developer", nil},
 		{wire.Messages, `{"model":"m","max_tokens":9,"system":[{"type":"text","text":"one"}],"messages":[` + user + `,{"role":"system","content":"two"}]}`, one, `"content":"two"`, []string{"degraded system"}},
 	} {

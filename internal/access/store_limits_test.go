@@ -55,6 +55,12 @@ func rounds(t *testing.T, open opener) {
 	if err := b.Renew(ctx, three, access.Count{Tokens: 59}, access.Claim{Tokens: 1}); err != nil {
 		t.Errorf("%s: %v", k.ID, err)
 	}
+	if err := b.Renew(ctx, three, access.Count{Tokens: 59}, access.Claim{Tokens: 1, Hard: true}); err != nil {
+		t.Error("a hard part that just fits:", err)
+	}
+	if err := b.Renew(ctx, three, access.Count{Tokens: 59}, access.Claim{Tokens: 2, Hard: true}); reason(t, err) != access.Spent {
+		t.Error("a hard part that exceeds the limit:", err)
+	}
 	if err := b.Renew(ctx, three, access.Count{Tokens: 60}, access.Claim{Tokens: 1}); reason(t, err) != access.Spent {
 		t.Errorf("%v", err)
 	}

@@ -124,7 +124,8 @@ func (s *Service) Offer(tools *tool.Set) error {
 	asking, alone := s.options.Runner.With(tools), s.options.Runner.With(tools)
 	asking.Approve, alone.Approve = caller.ApproveByClient, nil
 	for _, r := range []*invoke.Runner{asking, alone} {
-		r.LoopLimit = -1     // each call has a separate session
+		r.LoopLimit = -1 // each call has a separate session
+
 		if r.Policy == nil { // the model that calls is not the program's own
 			r.Policy = invoke.AskFirst(invoke.AllowReadOnly)
 		}
