@@ -566,3 +566,38 @@ func TestServiceAnnouncesOtherTools(t *testing.T) {
 		t.Error("a tool that takes no object is offered")
 	}
 }
+
+// Without a policy, a service runs tools that only read. A changing function of the program runs only if the client's user
+// allows it: the model that calls is not the program's own.
+func TestServiceWithoutAPolicyAsks(t *testing.T) {
+	for _, change := range []bool{false, true} {
+		for _, allow := range []string{"cannot ask", "declines", "allows"} {
+			ran := 0
+			forget := tool.Func("forget", "Forget a city.", func(context.Context, struct{ City string }) (string, error) {
+				ran++
+				return "forgotten", nil
+			})
+			if !change {
+				forget.Effects = tool.ReadOnly
+			}
+			s := serveOwn(t, func(o *serve.ServiceOptions) { o.Runner = &invoke.Runner{Tools: tool.MustSet(forget)} })
+			var answer func(*mcp.ElicitParams) *mcp.ElicitResult
+			switch allow {
+			case "declines":
+				answer = func(*mcp.ElicitParams) *mcp.ElicitResult { return &mcp.ElicitResult{Action: "decline"} }
+			case "allows":
+				answer = func(*mcp.ElicitParams) *mcp.ElicitResult {
+					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"allow": true}}
+				}
+			}
+			text, _ := connectTo(t, ways["stdio"](t, s), "2025-11-25", answer).do(t, "forget", `{"City":"Rome"}`)
+			want := 0
+			if !change || allow == "allows" {
+				want = 1
+			}
+			if ran != want {
+				t.Errorf("changes=%v, the client %s: ran %d times: %s", change, allow, ran, text)
+			}
+		}
+	}
+}
