@@ -15,7 +15,7 @@ import (
 )
 
 // Wherever a text is broken, all of it before the break is decided then, nothing of it is lost, and reading continues after it:
-// what became of each byte is told in order and without gaps. The short run breaks each text at every third byte;
+// what became of each byte is told in order and without gaps. The short run breaks each text at every seventh byte;
 // TOOLPOST_LONG breaks it at all.
 func TestBreakDecides(t *testing.T) {
 	t.Parallel()
@@ -40,7 +40,7 @@ func TestBreakDecides(t *testing.T) {
 // breaks breaks a text at each of its bytes.
 func breaks(t *testing.T, name string, p dialect.Parser, text string) {
 	t.Helper()
-	step := 3
+	step := 7
 	if testkit.IsLong() {
 		step = 1
 	}

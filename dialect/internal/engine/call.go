@@ -183,6 +183,9 @@ func (m *machine) EndCall() {
 	if c.Whole && c.repeatsKey() {
 		m.Repair("repeated-parameter", llm.Guess, c.Start, m.Offset()) // the last value counts
 	}
+	if c.Problem == "" && c.Known && c.holdsArgument(m.Names.Shape(c.Name)) {
+		m.BadArgs("the string of an argument holds another argument")
+	}
 	switch {
 	case c.Problem != "" && !m.More() && m.Truncated():
 		m.CutCall()
@@ -199,6 +202,26 @@ func (m *machine) EndCall() {
 	default:
 		m.Leave("", "", "")
 	}
+}
+
+// holdsArgument reports whether a string whose end had to be guessed contains another argument: "a"; key: 1.
+func (c *Call) holdsArgument(shape *schema.Shape) bool {
+	if shape == nil || !slices.ContainsFunc(c.Repairs, func(r llm.Repair) bool { return r.Rule == "inner-quote" && r.Class == llm.Guess }) {
+		return false
+	}
+	for _, rest := range bytes.Split(c.Args, []byte(`\"`))[1:] {
+		rest = bytes.TrimLeft(rest, " ")
+		if len(rest) == 0 || strings.IndexByte(",;", rest[0]) < 0 {
+			continue
+		}
+		key := bytes.TrimLeft(rest[1:], ` "\`)
+		n := chars.WordLength(key)
+		after := bytes.TrimLeft(key[n:], ` "\`)
+		if n > 0 && shape.Declares(string(key[:n])) && len(after) > 0 && (after[0] == ':' || after[0] == '=') {
+			return true
+		}
+	}
+	return false
 }
 
 // repeatsKey reports whether the arguments contain a key twice.

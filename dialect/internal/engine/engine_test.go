@@ -22,6 +22,7 @@ func (b *bang) Opening() bool                    { b.Started = true; return fals
 func (b *bang) Thought(*lexicon.Token, int) bool { return false }
 func (b *bang) Plausible(byte) bool              { return false }
 func (b *bang) LastBlock()                       {}
+func (b *bang) Unread()                          {}
 func (b *bang) CutShort(Failure) bool            { return false }
 
 func (b *bang) Special() bool {

@@ -52,6 +52,8 @@ type Forms interface {
 	Plausible(c byte) bool
 	// LastBlock reads the end of an answer that holds no call yet.
 	LastBlock()
+	// Unread reports the end of such an answer if it still looks like a call that was lost.
+	Unread()
 	// CutShort handles a failed guess. If the answer was cut off in a call, it makes an invalid call of the rest and
 	// reports true.
 	CutShort(f Failure) bool
@@ -90,6 +92,7 @@ func (m *machine) answer(wait func(struct{}) bool) {
 	m.withMarkup(func() bool { m.forms.LastBlock(); return true })
 	m.flush()
 	m.check().Finish()
+	m.forms.Unread()
 	for _, w := range m.Lost.Warnings(m.Lex) {
 		m.Emit(w)
 	}

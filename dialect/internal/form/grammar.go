@@ -57,8 +57,8 @@ func (m grammarReader) body(start int) bool {
 		return false
 	}
 	n := m.closer(0)
-	c, ok := whole.Read(string(m.Buf[m.Pos:m.Pos+n]), m.Names)
-	return ok && m.put(c, n, "", start, "unknown-form", llm.Guess)
+	calls, ok := whole.Read(string(m.Buf[m.Pos:m.Pos+n]), m.Names, false)
+	return ok && len(calls) == 1 && m.put(calls[0], n, "", start, "unknown-form", llm.Guess)
 }
 
 // put emits the call c, which has n bytes.

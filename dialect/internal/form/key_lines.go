@@ -1,12 +1,10 @@
 package form
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/dialect/internal/engine"
-	"github.com/toolpost/toolpost/dialect/internal/lexicon"
 	"github.com/toolpost/toolpost/dialect/internal/scan"
 	"github.com/toolpost/toolpost/dialect/internal/values"
 	"github.com/toolpost/toolpost/llm"
@@ -35,30 +33,11 @@ func (m lineReader) keyLine(k int, written string) int {
 	for end < k+scan.MaxGuess && m.At(end) && m.Buf[m.Pos+end] != '\n' {
 		end++
 	}
-	key, _, ok := splitLine(m.Buf[m.Pos+k : m.Pos+end])
+	key, _, ok := values.SplitLine(m.Buf[m.Pos+k : m.Pos+end])
 	if !ok || !shape.Declares(key) {
 		return 0
 	}
 	return end - k
-}
-
-// splitLine splits "- **city**: Rome" into key and value, without the Markdown signs around them.
-func splitLine(line []byte) (key string, value []byte, ok bool) {
-	line = bytes.TrimSpace(line)
-	if len(line) > 1 && strings.IndexByte("-*+", line[0]) >= 0 && line[1] == ' ' {
-		line = bytes.TrimLeft(line[1:], " ")
-	}
-	word, value, ok := bytes.Cut(line, []byte{':'})
-	value, closed := bytes.CutPrefix(value, []byte(lexicon.Bold)) // **city:** Rome
-	word = bytes.Trim(word, "*`\"' ")
-	if !ok || !closed && len(value) > 0 && value[0] != ' ' {
-		return "", nil, false
-	}
-	value = bytes.TrimSpace(value)
-	if n := len(value); n > 1 && value[0] == '`' && value[n-1] == '`' {
-		value = value[1 : n-1]
-	}
-	return string(word), value, len(word) > 0
 }
 
 // keyLines reads a call whose name has i bytes and whose arguments are lines from k on, up to the first line that is
@@ -68,10 +47,13 @@ func (m lineReader) keyLines(written string, i, k, start int) bool {
 	end := k
 	for {
 		n := m.keyLine(end, written)
+		if n > 0 && m.HasAt(end+n, "\n```") && m.Buf[m.Pos+end+n-1] == ':' {
+			return false // the fence is the value
+		}
 		if n == 0 {
 			break
 		}
-		key, value, _ := splitLine(m.Buf[m.Pos+end : m.Pos+end+n])
+		key, value, _ := values.SplitLine(m.Buf[m.Pos+end : m.Pos+end+n])
 		yaml = append(append(append(append(yaml, key...), ": "...), value...), '\n')
 		if end += n; !m.At(end) {
 			break

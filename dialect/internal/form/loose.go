@@ -214,7 +214,7 @@ func (m looseReader) looseBlock(rule string) bool {
 			return m.looseCalls(calls, n, rule)
 		}
 		line := strings.IndexByte(text, '\n')
-		if ok || line <= 0 || line == n {
+		if ok || line <= 0 || line == n || strings.HasPrefix(text[line+1:], "{") { // the arguments may follow
 			return false
 		}
 		n = line

@@ -9,6 +9,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
+// maxMarks is the most signs before a name on its line that may have been suspected themselves.
+const maxMarks = 16
+
 // jsonAfterName reads the JSON at the current position as the arguments of the tool named on the line before. The name
 // was already emitted as text, so the call is a guess.
 func (m bareReader) jsonAfterName() bool { return !m.Quoting && m.objectAfterName(0, 1) }
@@ -22,7 +25,7 @@ func (m bareReader) objectAfterName(at, lines int) bool {
 		return false
 	}
 	name, start := m.namedBefore(lines)
-	if key, _ := m.KeyAt(m.Spaces(at + 1)); name == "" || !m.Declares(name, key) {
+	if key, _ := m.KeyAt(m.Spaces(at + 1)); name == "" || !m.Declares(name, key) || m.Lost.Before(start-maxMarks) { // part of a list
 		return false
 	}
 	return m.Guess(func() bool { return m.argumentsAfterName(name, start) })

@@ -70,6 +70,16 @@ func (s *Suspects) Forget(from int) {
 	s.places = slices.DeleteFunc(slices.Clone(s.places), func(at int) bool { return at >= from })
 }
 
+// Any reports whether there is a finding.
+func (s *Suspects) Any() bool {
+	return slices.ContainsFunc(s.rows, func(row suspected) bool { return row.count > 0 })
+}
+
+// Before reports whether there is a finding before an offset.
+func (s *Suspects) Before(at int) bool {
+	return slices.ContainsFunc(s.rows, func(row suspected) bool { return row.count > 0 && row.first < at })
+}
+
 // Places passes the offsets of the most recent findings to f, in order.
 func (s *Suspects) Places(f func(at int)) {
 	for _, at := range slices.Compact(slices.Sorted(slices.Values(s.places))) {

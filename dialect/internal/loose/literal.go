@@ -132,3 +132,19 @@ func quote(s string) string {
 	enc.Encode(s) //nolint:errcheck // a string can be written to a builder
 	return strings.TrimSuffix(b.String(), "\n")
 }
+
+// Value reads the object or list at the beginning of text, in the notation of JavaScript, Python, Ruby, PHP or Lua. It
+// reports false if a bracket is missing or anything had to be guessed.
+func Value(text string) (value json.RawMessage, n int, ok bool) {
+	work := maxWork * (len(text) + 1)
+	p := parser{s: text, work: &work, isName: func(string) bool { return false }}
+	v, ok := p.value()
+	w := writer{call: &Call{}}
+	if !ok || !w.value(v) || len(p.repairs) > 0 {
+		return nil, 0, false
+	}
+	if bare := slices.ContainsFunc(w.call.Repairs, func(r llm.Repair) bool { return r.Rule == "bare-word" }); bare && strings.ContainsAny(text[:p.i], `"'`) {
+		return nil, 0, false // a variable of a program
+	}
+	return json.RawMessage(w.b.String()), p.i, true
+}

@@ -1,6 +1,7 @@
 package values
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -393,4 +394,23 @@ func foldYAML(lines []string) string {
 		breaks, plain = 0, !indented
 	}
 	return b.String()
+}
+
+// SplitLine splits "- **city**: Rome" into key and value, without the Markdown signs around them.
+func SplitLine(line []byte) (key string, value []byte, ok bool) {
+	line = bytes.TrimSpace(line)
+	if len(line) > 1 && strings.IndexByte("-*+", line[0]) >= 0 && line[1] == ' ' {
+		line = bytes.TrimLeft(line[1:], " ")
+	}
+	word, value, ok := bytes.Cut(line, []byte{':'})
+	value, closed := bytes.CutPrefix(value, []byte("**")) // **city:** Rome
+	word = bytes.Trim(word, "*`\"' ")
+	if !ok || !closed && len(value) > 0 && value[0] != ' ' {
+		return "", nil, false
+	}
+	value = bytes.TrimSpace(value)
+	if n := len(value); n > 1 && value[0] == '`' && value[n-1] == '`' {
+		value = value[1 : n-1]
+	}
+	return string(word), value, len(word) > 0
 }

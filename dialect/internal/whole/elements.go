@@ -187,7 +187,7 @@ func (r *reading) findName(list []element) bool {
 	for i := range list {
 		e := &list[i]
 		role, text := values.Keys[e.tag], strings.TrimSpace(e.inner)
-		if role != values.NameRole && role != values.BothRole || len(e.attrs) > 0 || strings.ContainsAny(text, "<{(\n ") {
+		if role != values.NameRole && role != values.BothRole && !(namesCall(e.tag, true) || namesCall(e.tag, false) && r.names.Offered(text)) || len(e.attrs) > 0 || strings.ContainsAny(text, "<{(\n ") {
 			continue
 		}
 		if !r.setName(text) {
@@ -203,7 +203,7 @@ func (r *reading) findName(list []element) bool {
 func (r *reading) pair(list []element, i int) bool {
 	e := &list[i]
 	key := strings.TrimSpace(e.inner)
-	if r.name == "" || i+1 == len(list) || len(e.attrs) > 0 || r.declares(e.tag) || !parameterTags[strings.ToLower(e.tag)] || !r.declares(key) {
+	if r.name == "" || i+1 == len(list) || len(e.attrs) > 0 || r.declares(e.tag) || !PairTag(e.tag) || !r.declares(key) {
 		return false
 	}
 	next := &list[i+1]
@@ -215,7 +215,7 @@ func (r *reading) pair(list []element, i int) bool {
 }
 
 // parameterTags are tags of parameters that are named by something else.
-var parameterTags = set("parameter param arg argument property field prop option arg_key key name arg_name param_name parameter_name parametername")
+var parameterTags = set("parameter param arg argument property field prop option arg_key key name arg_name param_name parameter_name parametername dt")
 
 // PairTag reports whether the content of a tag may be the name of a parameter, ValueTag whether it is then the value.
 func PairTag(tag string) bool { return parameterTags[strings.ToLower(tag)] }
@@ -223,7 +223,7 @@ func PairTag(tag string) bool { return parameterTags[strings.ToLower(tag)] }
 // ValueTag is described with [PairTag].
 func ValueTag(tag string) bool { return valueTags[strings.ToLower(tag)] }
 
-var valueTags = set("value val arg_value argument_value parameter_value")
+var valueTags = set("value val arg_value argument_value parameter_value dd")
 
 // element reads an element of a call.
 func (r *reading) element(e *element, depth int) bool {
@@ -231,6 +231,8 @@ func (r *reading) element(e *element, depth int) bool {
 	switch {
 	case r.name == "":
 		return r.begins(e, depth)
+	case depth == r.depth && r.namesTool(e):
+		return r.nextCall() && r.begins(e, depth)
 	case r.declares(e.tag) && e.onlyAsides():
 		return r.value(e.tag, e.inner)
 	case parameterTags[tag] && len(e.attrs) == 0:
@@ -258,12 +260,12 @@ var containers = set("arguments parameters params args input inputs with options
 func (r *reading) begins(e *element, depth int) bool {
 	tag := strings.ToLower(e.tag)
 	if r.names.Offered(e.tag) && r.setName(e.tag) {
-		r.named = true
+		r.named, r.depth = true, depth
 		return r.attributesOf(e, "") && r.arguments(e.inner, depth+1)
 	}
 	for _, a := range e.attrs {
 		if (r.names.Any || r.names.Offered(a.value)) && namesCall(a.key, r.names.Any) && r.setName(a.value) {
-			r.named = true
+			r.named, r.depth = true, depth
 			return r.attributesOf(e, a.key) && r.arguments(e.inner, depth+1)
 		}
 	}
@@ -273,13 +275,26 @@ func (r *reading) begins(e *element, depth int) bool {
 	return r.attributesOf(e, "") && r.block(e.inner, depth+1)
 }
 
+// namesTool reports whether an element names an offered tool in its tag or an attribute.
+func (r *reading) namesTool(e *element) bool {
+	if r.names.Any || r.declares(e.tag) {
+		return false
+	}
+	for _, a := range e.attrs {
+		if namesCall(a.key, false) && r.names.Offered(a.value) {
+			return true
+		}
+	}
+	return r.names.Offered(e.tag)
+}
+
 // namesCall reports whether an attribute may name the tool of a call. If any name is allowed, the type of an element does
 // not.
 func namesCall(key string, any bool) bool {
 	switch key {
 	case "", "id":
 		return true
-	case "type", "fn", "func", "method", "command", "call":
+	case "type", "fn", "func", "method", "command", "call", "title":
 		return !any
 	}
 	return values.Keys[key] == values.NameRole || values.Keys[key] == values.BothRole
@@ -320,7 +335,7 @@ func (e *element) onlyAsides() bool {
 // IsAside reports whether an attribute of a call is neither its name nor an argument.
 func IsAside(key, value string) bool {
 	switch key {
-	case "type":
+	case "type", "class":
 		value = strings.ToLower(value)
 		return loose.TypeNames[value] || values.Keys[value] == values.BothRole || isCallWord(value) || value == "raw" || value == "any" || value == "text"
 	case "index":

@@ -6,10 +6,13 @@
 package whole
 
 import (
+	"bytes"
 	"encoding/json"
+	"regexp"
 	"strings"
 
 	"github.com/toolpost/toolpost/dialect/internal/chars"
+	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/dialect/internal/offered"
 	"github.com/toolpost/toolpost/dialect/internal/values"
 	"github.com/toolpost/toolpost/schema"
@@ -25,25 +28,38 @@ type Call struct {
 	Unsure bool
 }
 
-// Read returns the call that a block is. It reports false if a part of the block does not belong to a call, or if the
-// arguments do not fit the tool.
-func Read(block string, n *offered.Names) (Call, bool) {
+// Read returns the calls that a block is. It reports false if a part of the block does not belong to a call, or if the
+// arguments do not fit the tool. A program counts only if code is set.
+func Read(block string, n *offered.Names, code bool) ([]Call, bool) {
 	block = strings.TrimSpace(block)
 	if strings.IndexByte(block, '<') < 0 && strings.Contains(block, "&lt;") {
 		block = values.UnescapeXML(block)
 	}
-	r := &reading{names: n}
+	r := &reading{names: n, code: code}
 	block, ok := r.unfenced(untabled(block))
-	if !ok || !r.block(block, 0) || !r.fits() {
-		return Call{}, false
+	if !ok || strings.HasPrefix(block, "<!--") || !r.request(block) && !r.block(block, 0) || !r.nextCall() {
+		return nil, false
 	}
-	return Call{Name: r.name, Args: r.object(), Open: r.open, Unsure: r.unsure}, true
+	return r.calls, true
 }
+
+// nextCall ends a call and prepares for the next one. It reports false if the call is not complete.
+func (r *reading) nextCall() bool {
+	if !r.fits() {
+		return false
+	}
+	r.calls = append(r.calls, Call{Name: r.name, Args: r.object(), Open: r.open, Unsure: r.unsure})
+	r.name, r.shape, r.args, r.named = "", nil, nil, false
+	return len(r.calls) < maxCalls
+}
+
+// maxCalls bounds the calls of a block.
+const maxCalls = 32
 
 // Elements is Read for the elements of a call that a marker announced. Any name of a tool may be allowed.
 func Elements(text string, n *offered.Names) (Call, bool) {
 	r := &reading{names: n}
-	if list, ok := elements(text); !ok || !r.elements(list, 0) || !r.fits() {
+	if list, ok := elements(text); !ok || !r.elements(list, 0) || len(r.calls) > 0 || !r.fits() {
 		return Call{}, false
 	}
 	return Call{Name: r.name, Args: r.object(), Unsure: r.unsure}, true
@@ -60,8 +76,9 @@ func (r *reading) unfenced(block string) (string, bool) {
 	body, closed := strings.CutSuffix(body, block[:marks])
 	head = strings.TrimSpace(head)
 	low := strings.ToLower(head)
+	r.toml = low == "toml"
 	ok = ok && closed && !strings.Contains(body, "```")
-	if head != "" && !notations[low] && !isCallWord(low) {
+	if head != "" && !notations[low] && !isCallWord(low) && !(r.code && programs[low]) {
 		ok = ok && r.names.Offered(head) && r.setName(head)
 	}
 	return strings.TrimSpace(body), ok
@@ -70,12 +87,19 @@ func (r *reading) unfenced(block string) (string, bool) {
 // notations are languages of code fences that may hold a call.
 var notations = set("json jsonc json5 yaml yml toml xml ini bash sh shell")
 
+// programs are programming languages of code fences.
+var programs = set("python py javascript js typescript ts ruby rb php lua go rust java kotlin swift sql graphql http powershell console")
+
 // reading is what was found in a block so far.
 type reading struct {
 	names  *offered.Names
+	code   bool   // a program may be a call
+	toml   bool   // the block is a code fence of TOML
+	calls  []Call // that were read
 	name   string
 	shape  *schema.Shape
 	named  bool // a word for a name, or a bracket after the name, shows that it is called
+	depth  int  // of the element that names the tool
 	args   []member
 	open   bool
 	unsure bool
@@ -107,6 +131,10 @@ func (r *reading) block(text string, depth int) bool {
 		return r.block(values.UnescapeXML(text), depth+1)
 	case text[0] == '`' && strings.HasPrefix(text, "`<") && strings.HasSuffix(text, ">`"):
 		return r.block(text[1:len(text)-1], depth+1)
+	case text[0] == '[':
+		if plain, ok := untagged(text); ok {
+			return r.block(plain, depth+1) && !r.holdsTag()
+		}
 	case text[0] == '"':
 		var inner string
 		if json.Unmarshal([]byte(text), &inner) == nil && strings.HasPrefix(strings.TrimSpace(inner), "{") {
@@ -115,6 +143,26 @@ func (r *reading) block(text string, depth int) bool {
 	}
 	return r.words(text)
 }
+
+// squareTag is a tag in square brackets.
+var squareTag = regexp.MustCompile(`\[(/?)([A-Za-z_][\w.-]*)((?:=|\s)[^\[\]]*)?\]`)
+
+// untagged replaces tags in square brackets by those of elements: [tool=f][city]Rome[/city][/tool].
+func untagged(text string) (string, bool) {
+	first := squareTag.FindStringSubmatchIndex(text)
+	if first == nil || first[0] != 0 || !strings.HasSuffix(text, "[/"+text[first[4]:first[5]]+"]") || strings.ContainsAny(text, "<>") {
+		return "", false
+	}
+	return squareTag.ReplaceAllStringFunc(text, func(tag string) string {
+		if name := squareTag.FindStringSubmatch(tag)[2]; !strings.Contains(text, "[/"+name+"]") {
+			return tag
+		}
+		return "<" + tag[1:len(tag)-1] + ">"
+	}), true
+}
+
+// holdsTag reports whether a value holds a bracket of a tag, which was a square bracket.
+func (r *reading) holdsTag() bool { return bytes.ContainsAny(r.object(), "<>") }
 
 // setName sets the name of the tool. It reports false if the block names two.
 func (r *reading) setName(written string) bool {
@@ -205,7 +253,17 @@ func (r *reading) fits() bool {
 			return false
 		}
 	}
-	return true
+	return !r.declaration()
+}
+
+// declaration reports whether all arguments are names of types.
+func (r *reading) declaration() bool {
+	for _, m := range r.args {
+		if !loose.TypeNames[strings.ToLower(strings.Trim(string(m.value), `"`))] || string(m.value) == "null" {
+			return false
+		}
+	}
+	return len(r.args) > 0
 }
 
 func (r *reading) has(key string) bool {
@@ -258,4 +316,47 @@ func set(s string) map[string]bool {
 		words[w] = true
 	}
 	return words
+}
+
+// schemaWords are keys of descriptions of tools.
+var schemaWords = set("properties description required input_schema")
+
+// Resembles reports whether a block names an offered tool and has all parameters that the tool requires, each with a sign
+// for its value. at is the index of the name.
+func Resembles(block string, n *offered.Names) (at int, ok bool) {
+	r := &reading{names: n}
+	given := make(map[string]bool)
+	p := scanner{reading: r, s: block}
+	for p.i < len(block) {
+		size := p.wordAt(p.i)
+		if size == 0 {
+			_, size = p.rune()
+			p.i += size
+			continue
+		}
+		word, end := block[p.i:p.i+size], p.i+size
+		if dot := strings.LastIndexAny(word, "./"); dot >= 0 && !n.Offered(word) {
+			size = dot + 1
+			word, end = block[p.i:p.i+dot], p.i+dot
+		}
+		switch {
+		case schemaWords[word] && !r.declares(word) && p.separated(end):
+			return 0, false
+		case r.name == "" && n.Offered(word):
+			at = p.i
+			r.setName(word)
+		case r.declares(word) && (p.separated(end) || p.i > 0 && strings.IndexByte("-/?&<[>", block[p.i-1]) >= 0):
+			given[word] = true
+		}
+		p.i += size
+	}
+	if r.shape == nil || len(given) == 0 {
+		return 0, false
+	}
+	for _, key := range r.shape.Properties() {
+		if r.shape.Required(key) && !given[key] {
+			return 0, false
+		}
+	}
+	return at, true
 }

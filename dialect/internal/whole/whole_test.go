@@ -60,15 +60,68 @@ func TestRead(t *testing.T) {
 		`$tool(find_room, {"town": "Siena"})`:                                                                             `find_room{"town":"Siena"}`,
 		`We could ask find_room(town="Siena") later`:                                                                      "",
 		`{"tool": "ping"}`: `ping{}`,
-		`ping`:             "",
-		`find_room（town＝“Siena”，beds＝2）`: `find_room{"town":"Siena","beds":2}`,
+		"find_room.town = \"Siena\"\nfind_room.beds = 2":                                                                        `find_room{"town":"Siena","beds":2}`,
+		"tool=find_room\nargs.town=Siena":                                                                                       `find_room{"town":"Siena"}`,
+		"[tool=find_room]\n[town]Siena[/town]\n[/tool]":                                                                         `find_room{"town":"Siena"}`,
+		"[tool=find_room]\n[town]a [b]c[/b][/town]\n[/tool]":                                                                    "",
+		`<dl class="tool" title="find_room"><dt>town</dt><dd>Siena</dd></dl>`:                                                   `find_room{"town":"Siena"}`,
+		`<tools><run name="find_room" town="Siena"/><run name="find_room" town="Bari"/></tools>`:                                `find_room{"town":"Siena"}find_room{"town":"Bari"}`,
+		"→ find_room\n   town → Siena\n   beds → 2":                                                                             `find_room{"town":"Siena","beds":2}`,
+		"#tool find_room\n#arg town San Gimignano\n#run":                                                                        `find_room{"town":"San Gimignano"}`,
+		`{"call": "find_room", "args": [{"name": "town", "value": "Siena"}, {"name": "beds", "value": 2}]}`:                     `find_room{"town":"Siena","beds":2}`,
+		`{"工具": "find_room", "参数": {"town": "Siena"}}`:                                                                          `find_room{"town":"Siena"}`,
+		"1. find_room(town='Siena')\n2. find_room(town='Bari')":                                                                 `find_room{"town":"Siena"}find_room{"town":"Bari"}`,
+		"### Call 1: find_room\n```json\n{\"town\": \"Siena\"}\n```\n### Call 2: find_room\n```json\n{\"town\": \"Bari\"}\n```": `find_room{"town":"Siena"}find_room{"town":"Bari"}`,
+		"tool: find_room\ntown: Siena\ntool: find_room\nbeds: 2":                                                                "",
+		`find_room|town=San Gimignano|beds=2`:                                                                                   `find_room{"town":"San Gimignano","beds":2}`,
+		`tool://find_room?town=San%20Gimignano&beds=2`:                                                                          `find_room{"town":"San Gimignano","beds":2}`,
+		"POST /tools/find_room HTTP/1.1\nContent-Type: application/json\n\n{\"town\": \"Siena\"}":                               `find_room{"town":"Siena"}`,
+		"POST /tools/find_room HTTP/1.1\nX-Dry-Run: 1\n\n{\"town\": \"Siena\"}":                                                 "",
+		`curl -X POST http://localhost:8000/tools/find_room -d '{"town": "Siena"}'`:                                             `find_room{"town":"Siena"}`,
+		`curl -X POST https://rooms.example/tools/find_room -d '{"town": "Siena"}'`:                                             "",
+		`curl http://localhost/tools/find_room -d "{\"town\": \"$TOWN\"}"`:                                                      "",
+		`Invoke-Tool -Name find_room -town "Siena"`:                                                                             `find_room{"town":"Siena"}`,
+		`(call find_room (town "Siena") (beds 2))`:                                                                              `find_room{"town":"Siena","beds":2}`,
+		`\call{find_room}{town={San Gimignano}, beds={2}}`:                                                                      `find_room{"town":"San Gimignano","beds":2}`,
+		`callTool('find_room', {town: 'Siena', with: {'a': ['b']}})`:                                                            `find_room{"town":"Siena","with":{"a":["b"]}}`,
+		`callTool('find_room', {town: 'Siena', with: {a: ['b', other]}})`:                                                       "",
+		"--- tool: find_room ---\n{\"town\": \"Siena\"}\n--- end ---":                                                           `find_room{"town":"Siena"}`,
+		"---\ntool: find_room\ntown: Siena\n---":                                                                                `find_room{"town":"Siena"}`,
+		"```toml\ntool = \"find_room\"\ntown = '''\nSiena'''\n```":                                                              `find_room{"town":"Siena"}`,
+		"Tool: find_room\ntown:\n```text\nSan\nGimignano\n```":                                                                  "find_room{\"town\":\"San\\nGimignano\"}",
+		"find_room: town: Siena, beds: 2":                                                                                       `find_room{"town":"Siena","beds":2}`,
+		`find_room(town: string)`:                                                                                               "",
+		`{"name": "find_room", "parameters": {"town": {"type": "string"}}}`:                                                     "",
+		"<function=find_room><parameter=town>Siena</parameter></function> is old":                                               "",
+		"<!-- find_room(town=\"Siena\") -->":                                                                                    "",
+		`ping`:                                                                                                                  "",
+		`find_room（town＝“Siena”，beds＝2）`:                                                                                        `find_room{"town":"Siena","beds":2}`,
 	} {
 		got := ""
-		if c, ok := Read(text, tools); ok {
-			got = c.Name + string(c.Args)
+		if c, ok := Read(text, tools, false); ok {
+			for _, c := range c {
+				got += c.Name + string(c.Args)
+			}
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A block that names a tool and gives all that it requires is noticed, even if it cannot be read. The description of a tool
+// is not noticed.
+func TestResembles(t *testing.T) {
+	for text, want := range map[string]bool{
+		"try {:find_room {:town \"Siena\"}} maybe":                true,
+		"find_room <- list(town <- Siena)":                        true,
+		"find_room needs a town":                                  false,
+		"find_room with beds: 2":                                  false,
+		`{"name": "find_room", "properties": {"town": "string"}}`: false,
+		"town: Siena": false,
+	} {
+		if _, ok := Resembles(text, tools); ok != want {
+			t.Errorf("%s: %v", text, ok)
 		}
 	}
 }

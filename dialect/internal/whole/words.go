@@ -2,10 +2,13 @@ package whole
 
 import (
 	"encoding/json"
+	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolpost/toolpost/dialect/internal/chars"
+	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/dialect/internal/values"
 	"github.com/toolpost/toolpost/schema"
 )
@@ -18,7 +21,9 @@ type scanner struct {
 	depth int    // open brackets
 	last  string // the last word for a part of a call
 	line  bool   // only signs were read on this line
+	full  bool   // a name was read on this line
 	begun bool   // BEGIN_ARG precedes the parameter
+	comma byte   // the sign between values without quotes, in name|key=value|key=value and in the query of a URL
 	value bool   // the last thing that was read is a value that nothing ends
 }
 
@@ -39,7 +44,7 @@ func (p *scanner) next() bool {
 	c, n := p.rune()
 	switch {
 	case c == '\n':
-		p.line = true
+		p.line, p.full = true, false
 		p.i += n
 		return true
 	case unicode.IsSpace(c):
@@ -57,10 +62,40 @@ func (p *scanner) next() bool {
 		return p.quoted(c)
 	case unicode.IsLetter(c) || c == '_':
 		return p.word()
-	case c == '-' && strings.HasPrefix(p.s[p.i:], "--"):
-		return p.flag()
+	case strings.ContainsRune("-=_*", c) && p.repeated() > 2: // a line between parts
+		p.i += p.repeated()
+		return true
+	case c == '-' && p.flagLength() > 0:
+		return p.flag(p.flagLength())
+	case unicode.IsDigit(c) && p.itemNumber() > 0:
+		p.i += p.itemNumber()
+		return true
 	}
 	return p.sign(c, n)
+}
+
+// repeated returns how often the next byte is repeated.
+func (p *scanner) repeated() int {
+	return len(p.s[p.i:]) - len(strings.TrimLeft(p.s[p.i:], p.s[p.i:p.i+1]))
+}
+
+// flagLength returns the number of dashes before a parameter or a word of a command line, 0 if there is none here.
+func (p *scanner) flagLength() int {
+	n := p.repeated()
+	if n > 2 || n == 1 && (p.i == 0 || !chars.IsSpace(p.s[p.i-1])) || p.i+n == len(p.s) || !chars.IsLetter(p.s[p.i+n]) {
+		return 0
+	}
+	return n
+}
+
+// itemNumber returns the length of the number of an item in a list, at the beginning of a line.
+func (p *scanner) itemNumber() int {
+	text := p.s[p.i:]
+	n := len(text) - len(strings.TrimLeft(text, "0123456789"))
+	if !p.line || n > 3 || len(text) < n+2 || strings.IndexByte(".)", text[n]) < 0 || text[n+1] != ' ' {
+		return 0
+	}
+	return n + 2
 }
 
 // rune returns the next character. Full-width signs are as their usual forms.
@@ -93,6 +128,11 @@ func (p *scanner) sign(c rune, n int) bool {
 	switch {
 	case p.quotes(c):
 		return false
+	case p.delimits(c):
+		p.comma, p.line = byte(c), false
+		if c == '?' {
+			p.comma = '&'
+		}
 	case strings.ContainsRune("([{", c):
 		p.depth++
 		p.named = p.named || p.name != ""
@@ -102,7 +142,7 @@ func (p *scanner) sign(c rune, n int) bool {
 			return false
 		}
 		p.value = false
-	case strings.ContainsRune("<>*,;:=-#@$/|!.•→~+%\\", c), unicode.Is(unicode.So, c), unicode.Is(unicode.Mn, c): // also emoji
+	case strings.ContainsRune("<>*,;:=-–—#@$/|!.•→~+%\\", c), unicode.Is(unicode.So, c), unicode.Is(unicode.Mn, c): // also emoji
 		p.value = p.value && c != ';'
 	default:
 		return false
@@ -111,12 +151,19 @@ func (p *scanner) sign(c rune, n int) bool {
 	return true
 }
 
+// delimits reports whether c directly follows the name of the tool and separates it from values without quotes.
+func (p *scanner) delimits(c rune) bool {
+	return p.comma == 0 && p.depth == 0 && len(p.args) == 0 && (c == '|' || c == '?') && p.name != "" && strings.HasSuffix(p.s[:p.i], p.name) ||
+		p.comma == '&' && c == '&'
+}
+
 // quotes reports whether c begins a line that is quoted: by Markdown, a diff or a prompt.
 func (p *scanner) quotes(c rune) bool {
 	if p.i > 0 && p.s[p.i-1] != '\n' {
 		return false
 	}
-	return strings.ContainsRune(">+", c) || c == '$' && strings.HasPrefix(p.s[p.i+1:], " ") || c == '-' && p.i+1 < len(p.s) && strings.IndexByte(" ->", p.s[p.i+1]) < 0
+	return strings.ContainsRune(">+", c) || c == '$' && strings.HasPrefix(p.s[p.i+1:], " ") ||
+		c == '-' && p.i+1 < len(p.s) && strings.IndexByte(" ->\n", p.s[p.i+1]) < 0
 }
 
 // wordAt returns the length of the word at i, which may be the name of a tool or a parameter.
@@ -138,6 +185,11 @@ func (p *scanner) word() bool {
 	if n == 0 {
 		return false
 	}
+	if strings.HasSuffix(p.s[:p.i], "<|") && strings.HasPrefix(p.s[p.i+n:], "|>") && !p.names.Offered(p.s[p.i:p.i+n]) { // an unknown token
+		p.last, p.line, p.value = strings.ToLower(p.s[p.i:p.i+n]), false, false
+		p.i += n
+		return true
+	}
 	word := p.s[p.i : p.i+n]
 	return p.named1(word, p.i+n)
 }
@@ -146,71 +198,187 @@ func (p *scanner) word() bool {
 func (p *scanner) named1(word string, end int) bool {
 	line := p.line
 	p.line = false
+	if key, ok := p.inPath(word); ok {
+		word = key
+	}
 	switch {
+	case p.declares(word) && p.pairs(word, end):
+		return p.pairedValue(word, end)
 	case p.declares(word) && (p.separated(end) || p.begun):
 		return p.parameter(word, end, line)
-	case p.name == "" && p.names.Offered(word):
-		p.named = p.named || p.i == 1 && p.s[0] == '/'
-		p.i = end
-		return p.setName(word)
+	case p.declares(word) && p.depth == 0 && paramWords[p.last] && p.s[p.i-1] == ' ' && strings.HasPrefix(p.s[end:], " "): // #arg city Rome
+		return p.parameter(word, end, true)
+	case p.names.Offered(word):
+		return p.tool(word, end)
 	case p.isAside(word, end):
 		return p.aside(end)
-	case !isCallWord(word) && !(line && p.labels(end)):
+	case !isCallWord(word) && !((line || p.depth > 0) && p.labels(end)):
 		return false
 	}
 	p.i, p.value = end, false
 	p.last = strings.ToLower(word)
 	p.named = p.named || nameWords[p.last] || values.Keys[word] == values.NameRole || values.Keys[word] == values.BothRole
 	p.begun = p.last == "begin_arg"
+	if rest := strings.TrimLeft(p.s[p.i:], " "); rest != "" && rest[0] >= '0' && rest[0] <= '9' && p.depth == 0 { // Call 1:
+		p.i = len(p.s) - len(strings.TrimLeft(rest, "0123456789"))
+	}
 	return true
+}
+
+// tool reads the name of a tool. A name after a complete call begins the next one.
+func (p *scanner) tool(word string, end int) bool {
+	name, _ := p.names.Resolve(word)
+	closes := p.last == "end" || p.i > 0 && p.s[p.i-1] == '/'
+	switch {
+	case p.name == name && (len(p.args) == 0 || closes):
+	case p.name != "" && (closes || p.full && p.depth == 0 || !p.nextCall()):
+		return false
+	}
+	p.full = true
+	p.named = p.named || p.i == 1 && p.s[0] == '/'
+	p.i, p.value, p.comma = end, false, 0
+	return p.setName(word)
+}
+
+// inPath returns the parameter at the end of a path: tool.key, args.key. The path may name the tool.
+func (p *scanner) inPath(word string) (key string, ok bool) {
+	i := strings.LastIndexByte(word, '.')
+	if i < 0 || p.declares(word) {
+		return "", false
+	}
+	path, key := word[:i], word[i+1:]
+	switch {
+	case p.name == "" && p.names.Offered(path) && p.setName(path):
+	case p.name != "" && (p.names.Offered(path) && p.is(path) || isCallWord(path)):
+	default:
+		return "", false
+	}
+	return key, p.declares(key)
+}
+
+// is reports whether a name is of the tool of the call.
+func (p *scanner) is(written string) bool {
+	name, ok := p.names.Resolve(written)
+	return ok && name == p.name
+}
+
+// paramWords are the words for a parameter that may be before its name.
+var paramWords = set("arg argument param parameter option arg_name param_name key name")
+
+// pairs reports whether the word before i, in quotes, is the value of a key for names of parameters, and the key for its
+// value follows: {"name": "city", "value": "Rome"}.
+func (p *scanner) pairs(word string, i int) bool {
+	return p.depth > 0 && paramWords[p.last] && p.afterPair(i) > 0
+}
+
+// afterPair returns where the value of a pair begins, or 0.
+func (p *scanner) afterPair(i int) int {
+	rest := strings.TrimLeft(p.s[i:], "\"'`”’ \t\r\n")
+	rest, comma := strings.CutPrefix(rest, ",")
+	rest = strings.TrimLeft(rest, "\"'`“‘ \t\r\n")
+	n := 0
+	for n < len(rest) && chars.IsNameByte(rest[n]) {
+		n++
+	}
+	after := strings.TrimLeft(rest[n:], "\"'`”’ \t")
+	if !comma || !valueTags[strings.ToLower(rest[:n])] || after == "" || strings.IndexByte(":=", after[0]) < 0 {
+		return 0
+	}
+	return len(p.s) - len(strings.TrimLeft(after, ":=> "))
+}
+
+// pairedValue reads the value of such a pair.
+func (p *scanner) pairedValue(key string, i int) bool {
+	p.i, p.last = p.afterPair(i), ""
+	return p.valueOf(key, false)
 }
 
 // labels reports whether the word before i, in any language, is a label: the name of the tool follows it, or all arguments
 // do.
 func (p *scanner) labels(i int) bool {
 	line, _, _ := strings.Cut(p.s[i:], "\n")
-	text := strings.TrimLeft(line, " *`")
+	text := strings.TrimLeft(line, " *`\"'”’")
 	c, n := utf8.DecodeRuneInString(text)
-	if narrow(c) != ':' {
+	if c = narrow(c); c != ':' && c != '=' && c != '→' {
 		return false
 	}
-	switch text = strings.Trim(text[n:], " *`\r"); {
-	case p.name == "":
-		return p.names.Offered(text)
+	text = strings.Trim(text[n:], " *>`\"'“‘\r")
+	switch {
 	case text == "":
-		return i+len(line) < len(p.s)
+		return p.name != "" && i+len(line) < len(p.s)
+	case text[0] == '{':
+		return p.name != ""
 	}
-	return text[0] == '{'
+	word := text[:(&scanner{s: text}).wordAt(0)]
+	assigns := c == '=' && strings.HasPrefix(text[len(word):], "(")
+	return p.names.Offered(word) && (p.depth > 0 || assigns || len(word) == len(text)) && (p.name == "" || p.fits())
 }
 
 // separated reports whether a sign for the value of a parameter follows the word before i.
 func (p *scanner) separated(i int) bool {
-	for i < len(p.s) {
-		c, n := utf8.DecodeRuneInString(p.s[i:])
-		switch c = narrow(c); {
-		case c == ':' || c == '=':
-			return true
-		case !isQuote(c) && c != ' ' && c != '*':
-			return p.i > 0 && p.s[p.i-1] == ':' // (f :city "Rome")
-		}
-		i += n
-	}
-	return false
+	n, ok := p.separator(i)
+	return ok && n > 0
 }
 
-// flag reads --key value or --key=value.
-func (p *scanner) flag() bool {
-	p.i += 2
-	n := p.wordAt(p.i)
-	key := p.s[p.i : p.i+n]
+// separator returns the length of the sign between a parameter that ends at i and its value, with the white space and quotes
+// around it.
+func (p *scanner) separator(i int) (n int, ok bool) {
+	j, start := i, i
+	for j < len(p.s) && (p.s[j] == ' ' || p.s[j] == '*' || isQuoteAt(p.s[j:])) {
+		_, size := utf8.DecodeRuneInString(p.s[j:])
+		j += size
+	}
+	for _, sign := range separators {
+		if strings.HasPrefix(p.s[j:], sign) {
+			return j + len(sign) - start, true
+		}
+	}
+	if rest := p.s[i:]; strings.HasPrefix(rest, " set to ") || strings.HasPrefix(rest, " is ") {
+		n = strings.IndexAny(rest[1:], "\"'`0123456789\n") + 1
+		return n, n == len(" set to ") || n == len(" is ")
+	}
+	n = len(p.s[i:]) - len(strings.TrimLeft(p.s[i:], " "))
+	return n, n > 0 && p.before(i) // (f :city "Rome"), (f (city "Rome"))
+}
+
+// before reports whether the word that ends at i begins after a sign that only parameters have.
+func (p *scanner) before(i int) bool {
+	for i > 0 && p.s[i-1] != ':' && chars.IsNameByte(p.s[i-1]) {
+		i--
+	}
+	return i > 0 && strings.IndexByte(":(", p.s[i-1]) >= 0
+}
+
+// separators are the signs between a parameter and its value.
+var separators = [...]string{":=", ":", "=>", "=", "：", "＝", "→", "->", "– ", "— ", "\t"}
+
+func isQuoteAt(s string) bool {
+	c, _ := utf8.DecodeRuneInString(s)
+	return isQuote(c)
+}
+
+// flag reads --key value, --key=value or -key value, or a word of a call after n dashes.
+func (p *scanner) flag(n int) bool {
+	p.i += n
+	n = p.wordAt(p.i)
+	word := p.s[p.i : p.i+n]
+	key := word
 	if !p.declares(key) {
 		key = strings.ReplaceAll(key, "-", "_")
 	}
-	if n == 0 || !p.declares(key) {
-		return false
+	if !p.declares(key) {
+		p.last = strings.ToLower(word)
+		p.i += n
+		return isCallWord(word)
 	}
 	p.i += n
 	p.i += len(p.s[p.i:]) - len(strings.TrimLeft(p.s[p.i:], " ="))
+	if rest := p.s[p.i:]; rest != "" && strings.IndexByte("\"'`{[", rest[0]) < 0 { // a word of a command line
+		text := rest[:strings.IndexAny(rest+" ", " \t\r\n")]
+		p.i += len(text)
+		p.value = p.i == len(p.s)
+		return !strings.ContainsAny(text, "$`\\\"'|&;<>()") && p.addText(key, text)
+	}
 	return p.valueOf(key, false)
 }
 
@@ -219,20 +387,16 @@ func (p *scanner) parameter(key string, i int, line bool) bool {
 	if p.begun {
 		return p.argBlock(key, i)
 	}
-	for p.i = i; p.i < len(p.s); {
-		c, n := p.rune()
-		if !isQuote(c) && !strings.ContainsRune(" :=>*", c) || isQuote(c) && p.afterSign(i) {
-			break
-		}
-		p.i += n
-	}
+	n, _ := p.separator(i)
+	p.i = i + n
+	p.i += len(p.s[p.i:]) - len(strings.TrimLeft(p.s[p.i:], " *"))
 	return p.valueOf(key, line && p.depth == 0)
 }
 
 // afterSign reports whether a colon or an equals sign is between i and the current position.
 func (p *scanner) afterSign(i int) bool {
 	for _, c := range p.s[i:p.i] {
-		if c = narrow(c); c == ':' || c == '=' {
+		if c = narrow(c); c == ':' || c == '=' || c == '>' || c == '→' {
 			return true
 		}
 	}
@@ -259,19 +423,26 @@ func (p *scanner) valueOf(key string, line bool) bool {
 	p.value = false
 	c, _ := p.rune()
 	switch {
-	case isQuote(c):
+	case isQuote(c) || strings.HasPrefix(p.s[p.i:], "「") || strings.HasPrefix(p.s[p.i:], "『"):
 		text, n, ok := p.str()
 		p.i += n
 		return ok && p.ended() && p.addText(key, text)
+	case p.comma != 0:
+		return p.cell(key)
+	case c == '{' && p.s[0] == '\\' && p.types(key)&schema.Object == 0:
+		return p.group(key)
 	case c == '{' || c == '[':
 		return p.json(key)
+	case line && c == '\n' && strings.HasPrefix(p.s[p.i:], "\n```"):
+		return p.fenced(key)
 	case line && (strings.IndexByte("|>", p.s[p.i]) >= 0 || c == '\n' && p.types(key)&(schema.Object|schema.Array) != 0):
 		return p.lines(key)
 	case line:
 		text, _, _ := strings.Cut(p.s[p.i:], "\n")
+		text = p.beforeKey(text)
 		p.i += len(text)
 		p.value = p.i == len(p.s)
-		return p.addText(key, strings.TrimSpace(text))
+		return !strings.Contains(text, "</") && p.addText(key, strings.TrimSpace(text))
 	}
 	n := p.wordAt(p.i)
 	if text := p.s[p.i:]; n == 0 && (c == '-' || c == '+') {
@@ -283,6 +454,68 @@ func (p *scanner) valueOf(key string, line bool) bool {
 	p.i += n
 	p.value = p.i == len(p.s)
 	return p.ended() && p.addText(key, text)
+}
+
+// fenced reads a value that is the content of the code fence on the next line.
+func (p *scanner) fenced(key string) bool {
+	_, text, _ := strings.Cut(p.s[p.i+len("\n```"):], "\n")
+	text, rest, ok := strings.Cut(text, "\n```")
+	if !ok || rest != "" && rest[0] != '\n' {
+		return false
+	}
+	p.i, p.line = len(p.s)-len(rest), true
+	return p.addText(key, text)
+}
+
+// beforeKey returns the part of a line before a comma or a similar sign and the next parameter.
+func (p *scanner) beforeKey(line string) string {
+	for i := range len(line) {
+		if strings.IndexByte(",;|&", line[i]) < 0 {
+			continue
+		}
+		rest := strings.TrimLeft(line[i+1:], " ")
+		q := scanner{reading: p.reading, s: rest}
+		if n := q.wordAt(0); n > 0 && p.declares(rest[:n]) && q.separated(n) {
+			return line[:i]
+		}
+	}
+	return line
+}
+
+// cell reads a value up to the sign between values.
+func (p *scanner) cell(key string) bool {
+	text, _, _ := strings.Cut(p.s[p.i:], "\n")
+	text, _, _ = strings.Cut(text, string(rune(p.comma)))
+	p.i += len(text)
+	p.value = p.i == len(p.s)
+	if text = strings.TrimSpace(text); p.comma == '&' {
+		plain, err := url.PathUnescape(text)
+		if err != nil || strings.Contains(text, " ") {
+			return false
+		}
+		text = plain
+	}
+	return p.addText(key, text)
+}
+
+// group reads a string in braces, as TeX writes it.
+func (p *scanner) group(key string) bool {
+	depth := 0
+	for i := p.i; i < len(p.s); i++ {
+		switch p.s[i] {
+		case '\\':
+			return false
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				text := p.s[p.i+1 : i]
+				p.i = i + 1
+				return p.ended() && !strings.HasPrefix(strings.TrimSpace(text), `"`) && p.addText(key, text)
+			}
+		}
+	}
+	return false
 }
 
 // lines reads a value that is a block of lines in YAML, from its header on.
@@ -315,15 +548,20 @@ func (p *scanner) ended() bool {
 	return unicode.IsSpace(c) || strings.ContainsRune(",;)]}>.`*", c) || c == '|' || c == '/' || c == '\\'
 }
 
-// json reads a value that is an object or a list.
+// json reads a value that is an object or a list, in JSON or as programs write it.
 func (p *scanner) json(key string) bool {
-	dec := json.NewDecoder(strings.NewReader(p.s[p.i:]))
-	var v json.RawMessage
-	if dec.Decode(&v) != nil {
-		return false
+	v, n, ok := literal(p.s[p.i:])
+	p.i += n
+	return ok && p.ended() && p.addJSON(key, v)
+}
+
+// literal reads the object or list at the beginning of text.
+func literal(text string) (v json.RawMessage, n int, ok bool) {
+	dec := json.NewDecoder(strings.NewReader(text))
+	if dec.Decode(&v) == nil {
+		return v, int(dec.InputOffset()), true
 	}
-	p.i += int(dec.InputOffset())
-	return p.ended() && p.addJSON(key, v)
+	return loose.Value(text)
 }
 
 // quoted reads a quote: around a word of the call, or around all arguments.
@@ -334,7 +572,7 @@ func (p *scanner) quoted(c rune) bool {
 		return c == '`'
 	}
 	inner := strings.TrimSpace(text)
-	if p.last != "" && values.Keys[p.last] == values.ArgsRole && strings.HasPrefix(inner, "{") && p.name != "" {
+	if strings.HasPrefix(inner, "{") && p.name != "" && len(p.args) == 0 { // all arguments
 		p.i += n
 		return p.addObject(inner)
 	}
@@ -352,7 +590,7 @@ func (p *scanner) isWord(text string) bool {
 }
 
 // asides are keys whose values are not part of the call.
-var asides = set("id call_id tool_call_id type jsonrpc index thought thoughts reasoning")
+var asides = set("step id call_id tool_call_id type jsonrpc index thought thoughts reasoning")
 
 // isAside reports whether word is such a key.
 func (p *scanner) isAside(word string, end int) bool {
@@ -377,11 +615,9 @@ func (p *scanner) aside(i int) bool {
 		p.i += n
 		return ok
 	case c == '{' || c == '[':
-		dec := json.NewDecoder(strings.NewReader(p.s[p.i:]))
-		var v json.RawMessage
-		err := dec.Decode(&v)
-		p.i += int(dec.InputOffset())
-		return err == nil
+		_, n, ok := literal(p.s[p.i:])
+		p.i += n
+		return ok
 	}
 	n := p.wordAt(p.i)
 	p.i += n
@@ -394,7 +630,7 @@ func (p *scanner) str() (text string, n int, ok bool) {
 	open, n := utf8.DecodeRuneInString(p.s[p.i:])
 	rest := p.s[p.i+n:]
 	if strings.HasPrefix(rest, string(open)+string(open)) {
-		return "", 0, false // three quotes
+		return p.threeQuotes(p.s[p.i:], open)
 	}
 	var out strings.Builder
 	for i := 0; i < len(rest); {
@@ -417,6 +653,20 @@ func (p *scanner) str() (text string, n int, ok bool) {
 	return "", 0, false
 }
 
+// threeQuotes reads a string in three quotes without escapes. Only in TOML a newline at its beginning is known to be no part
+// of it.
+func (p *scanner) threeQuotes(s string, open rune) (text string, n int, ok bool) {
+	if open != '"' && open != '\'' {
+		return "", 0, false
+	}
+	text, _, ok = strings.Cut(s[3:], s[:3])
+	n = len(text) + 6
+	if line, begins := strings.CutPrefix(text, "\n"); begins {
+		text, ok = line, ok && p.toml
+	}
+	return text, n, ok && strings.IndexByte(text, '\\') < 0
+}
+
 // closes reports whether c ends a string that begins with open.
 func closes(open, c rune) bool {
 	switch open {
@@ -424,6 +674,10 @@ func closes(open, c rune) bool {
 		return c == '”' || c == '“'
 	case '‘', '’':
 		return c == '’' || c == '‘'
+	case '「':
+		return c == '」'
+	case '『':
+		return c == '』'
 	}
 	return c == open
 }
@@ -487,7 +741,7 @@ var callWords = set(`tool tools function functions func fn call calls calling ca
 running execute executes executing exec action actions command cmd request name names recipient method api server client
 argument arguments args arg parameter parameters params param input inputs kwargs with where and value values options payload data
 begin end start stop open close dict let const var await return print result response output res now i i'll i’ll will let's me do please
-tool_use mcp default json properties plugin skill operation task step step: by the to custom following next`)
+tool_use mcp default json properties plugin skill operation task step step: by the to custom following next recipient mutation query select self val try am steps`)
 
 // nameWords are the words that announce the name of a tool.
 var nameWords = set("tool function call action invoke command use run execute tool_call function_call calling")
