@@ -4,9 +4,13 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool/builtin"
 )
 
 //go:embed testdata/tools.json
@@ -64,6 +68,113 @@ func own(file []byte) []Own {
 		out = append(out, Own{q, row.Want, row.Args})
 	}
 	return out
+}
+
+//go:embed testdata/everyday.jsonl
+var everydayFile []byte
+
+// Request is an everyday request over the built-in tools.
+type Request struct {
+	Ask string
+	// Calls are those that each answer the request, with the allowed values of each
+	// argument. The empty text allows an argument to be missing, and a text after ~
+	// allows every text that has its words. No call means that none is right.
+	Calls []struct {
+		Tool string
+		Args map[string][]any
+	}
+}
+
+// Everyday returns requests that people make of the built-in tools. Those with an odd
+// index were held back while the rules for small models were written.
+func Everyday() []Request {
+	var out []Request
+	dec := json.NewDecoder(bytes.NewReader(everydayFile))
+	for dec.More() {
+		var r Request
+		if err := dec.Decode(&r); err != nil {
+			panic(err) // it is part of the program
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// Builtins returns the definitions of the built-in tools. dir is a folder.
+func Builtins(dir string) ([]llm.ToolDef, error) {
+	files, err := builtin.OpenFiles(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+	search, err := builtin.Search{Engine: "duckduckgo"}.Tool()
+	if err != nil {
+		return nil, err
+	}
+	var out []llm.ToolDef
+	for _, t := range append(files.Tools(), builtin.Command{}.Tool(), builtin.Fetch{}.Tool(), search) {
+		out = append(out, t.Def())
+	}
+	return out, nil
+}
+
+// RightTool reports whether the calls are one call of a right tool, or none where none is right.
+func (r Request) RightTool(calls []llm.Call) bool {
+	if len(calls) != 1 {
+		return len(calls) == 0 && len(r.Calls) == 0
+	}
+	for _, c := range r.Calls {
+		if c.Tool == calls[0].Name {
+			return true
+		}
+	}
+	return false
+}
+
+// Right reports whether the calls are one right call, or none where none is right.
+func (r Request) Right(calls []llm.Call) bool {
+	if !r.RightTool(calls) || len(calls) == 0 {
+		return r.RightTool(calls)
+	}
+	var got map[string]any
+	if json.Unmarshal(calls[0].Args, &got) != nil {
+		return false
+	}
+	for _, c := range r.Calls {
+		if c.Tool == calls[0].Name && allows(c.Args, got) {
+			return true
+		}
+	}
+	return false
+}
+
+func allows(want map[string][]any, got map[string]any) bool {
+	for name := range got {
+		if _, known := want[name]; !known {
+			return false
+		}
+	}
+	for name, values := range want {
+		v, given := got[name]
+		if !given && !slices.Contains(values, any("")) {
+			if list := slices.ContainsFunc(values, func(w any) bool { l, ok := w.([]any); return ok && len(l) == 0 }); !list {
+				return false
+			}
+		}
+		if given && !slices.ContainsFunc(values, func(w any) bool { return allowsValue(w, v) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func allowsValue(want, got any) bool {
+	text, isText := want.(string)
+	if words, some := strings.CutPrefix(text, "~"); isText && some {
+		lower := strings.ToLower(fmt.Sprint(got))
+		return !slices.ContainsFunc(strings.Fields(strings.ToLower(words)), func(w string) bool { return !strings.Contains(lower, w) })
+	}
+	return reflect.DeepEqual(want, got)
 }
 
 // SameNames reports whether the calls are of exactly these tools, in any order.

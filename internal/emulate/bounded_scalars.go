@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/toolpost/toolpost/internal/js"
 )
 
 // knownFormats are the formats that hosts hold strings to; they bound them too.
@@ -18,26 +20,26 @@ func (b *bounds) str(s object, path string) json.RawMessage {
 			return said
 		}
 	}
-	out := object{{"type", marshal("string")}}
+	out := object{{"type", js.Marshal("string")}}
 	if pattern := s.get("pattern"); pattern != nil {
 		out = append(out, field{"pattern", pattern})
 	}
-	if format := decode[string](s.get("format")); slices.Contains(knownFormats, format) && !s.has("maxLength") {
-		return append(out, field{"format", marshal(format)}).raw()
+	if format := js.Decode[string](s.get("format")); slices.Contains(knownFormats, format) && !s.has("maxLength") {
+		return append(out, field{"format", js.Marshal(format)}).raw()
 	}
-	least := decode[int](s.get("minLength"))
+	least := js.Decode[int](s.get("minLength"))
 	most := b.text
 	if own := s.get("maxLength"); own != nil {
-		most = decode[int](own)
+		most = js.Decode[int](own)
 		if b.text > 0 {
 			most = min(most, max(b.text, least))
 		}
 	}
 	if least > 0 {
-		out = append(out, field{"minLength", marshal(least)})
+		out = append(out, field{"minLength", js.Marshal(least)})
 	}
 	if most > 0 || s.has("maxLength") {
-		out = append(out, field{"maxLength", marshal(max(most, least))})
+		out = append(out, field{"maxLength", js.Marshal(max(most, least))})
 	}
 	return out.raw()
 }
@@ -59,7 +61,7 @@ type numberRange struct {
 func rangeOf(s object) numberRange {
 	r := numberRange{low: math.Inf(-1), high: math.Inf(1)}
 	read := func(key string, into *float64) bool {
-		v, ok := decode[any](s.get(key)).(float64)
+		v, ok := js.Decode[any](s.get(key)).(float64)
 		if ok {
 			*into = v
 		}
@@ -67,8 +69,8 @@ func rangeOf(s object) numberRange {
 	}
 	read("minimum", &r.low)
 	read("maximum", &r.high)
-	r.openLow = decode[bool](s.get("exclusiveMinimum")) // draft-04 has a flag here
-	r.atHigh = decode[bool](s.get("exclusiveMaximum"))
+	r.openLow = js.Decode[bool](s.get("exclusiveMinimum")) // draft-04 has a flag here
+	r.atHigh = js.Decode[bool](s.get("exclusiveMaximum"))
 	var edge float64
 	if read("exclusiveMinimum", &edge) && edge >= r.low {
 		r.low, r.openLow = edge, true
@@ -89,7 +91,7 @@ func (r numberRange) allows(v float64) bool {
 
 // takes reports whether a value is a number of the type and in the range.
 func (r numberRange) takes(typ string, value json.RawMessage) bool {
-	return isOf(value, typ) && r.allows(decode[float64](value))
+	return isOf(value, typ) && r.allows(js.Decode[float64](value))
 }
 
 // bounded reports whether anything is said about the number.
@@ -118,19 +120,19 @@ func (b *bounds) number(typ string, s object, path string) (json.RawMessage, err
 		}
 		return object{{"enum", array(grid)}}.raw(), nil
 	}
-	out := object{{"type", marshal("integer")}}
+	out := object{{"type", js.Marshal("integer")}}
 	if b.whole > 0 || !math.IsInf(r.low, 0) {
-		out = append(out, field{"minimum", marshal(low)})
+		out = append(out, field{"minimum", js.Marshal(low)})
 	}
 	if b.whole > 0 || !math.IsInf(r.high, 0) {
-		out = append(out, field{"maximum", marshal(high)})
+		out = append(out, field{"maximum", js.Marshal(high)})
 	}
 	return out.raw(), nil
 }
 
 // anyNumber keeps what a schema says about a number, which hosts may ignore.
 func (b *bounds) anyNumber(s object, path string) json.RawMessage {
-	out := object{{"type", marshal("number")}}
+	out := object{{"type", js.Marshal("number")}}
 	for _, key := range []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"} {
 		if v := s.get(key); v != nil {
 			out = append(out, field{key, v})
@@ -193,7 +195,7 @@ func (r numberRange) grid(typ string) []json.RawMessage {
 		}
 		v = math.Round(v*1e9) / 1e9
 		if r.allows(v) && (typ != "integer" || v == math.Trunc(v)) {
-			out = append(out, marshal(v))
+			out = append(out, js.Marshal(v))
 		}
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/schema"
 )
 
@@ -92,7 +93,7 @@ func (b *bounds) value(raw json.RawMessage, path string, depth int) (json.RawMes
 	switch {
 	case s.has("const"):
 		return object{{"enum", array([]json.RawMessage{s.get("const")})}}.raw(), nil
-	case len(decode[[]json.RawMessage](s.get("enum"))) > 0: // an empty list means none was made
+	case len(js.Decode[[]json.RawMessage](s.get("enum"))) > 0: // an empty list means none was made
 		return b.enum(s, path)
 	case s.has("anyOf"), s.has("oneOf"):
 		return b.alternatives(s, path, depth)
@@ -135,7 +136,7 @@ func (b *bounds) resolve(s object) (object, error) {
 		if b.step() {
 			return nil, errTooMany
 		}
-		if ref := decode[string](s.get("$ref")); ref != "" {
+		if ref := js.Decode[string](s.get("$ref")); ref != "" {
 			target, err := b.lookup(ref)
 			if err != nil {
 				return nil, err
@@ -143,7 +144,7 @@ func (b *bounds) resolve(s object) (object, error) {
 			s = merge(drop(s, "$ref"), target)
 			continue
 		}
-		all := decode[[]json.RawMessage](s.get("allOf"))
+		all := js.Decode[[]json.RawMessage](s.get("allOf"))
 		if len(all) == 0 {
 			return s, nil
 		}
@@ -209,7 +210,7 @@ func merge(s, more object) object {
 			}
 			out[i].value = have.raw()
 		case f.key == "required":
-			out[i].value = marshal(append(decode[[]string](out[i].value), decode[[]string](f.value)...))
+			out[i].value = js.Marshal(append(js.Decode[[]string](out[i].value), js.Decode[[]string](f.value)...))
 		}
 	}
 	return out
@@ -219,10 +220,10 @@ func merge(s, more object) object {
 // speak of if it names none.
 func typesOf(s object) []string {
 	raw := s.get("type")
-	if one := decode[string](raw); one != "" {
+	if one := js.Decode[string](raw); one != "" {
 		return []string{one}
 	}
-	if many := decode[[]string](raw); len(many) > 0 {
+	if many := js.Decode[[]string](raw); len(many) > 0 {
 		return many
 	}
 	switch {
@@ -240,7 +241,7 @@ func typesOf(s object) []string {
 
 // enum keeps the values that the type allows.
 func (b *bounds) enum(s object, path string) (json.RawMessage, error) {
-	values := decode[[]json.RawMessage](s.get("enum"))
+	values := js.Decode[[]json.RawMessage](s.get("enum"))
 	if s.has("type") {
 		types := typesOf(s)
 		values = slices.DeleteFunc(values, func(v json.RawMessage) bool {
@@ -260,13 +261,13 @@ func (b *bounds) enum(s object, path string) (json.RawMessage, error) {
 
 // isOf reports whether a value is of a type.
 func isOf(v json.RawMessage, typ string) bool {
-	switch decode[any](v).(type) {
+	switch js.Decode[any](v).(type) {
 	case string:
 		return typ == "string"
 	case bool:
 		return typ == "boolean"
 	case float64:
-		n := decode[float64](v)
+		n := js.Decode[float64](v)
 		return typ == "number" || typ == "integer" && n == math.Trunc(n)
 	case []any:
 		return typ == "array"
@@ -286,7 +287,7 @@ func (b *bounds) alternatives(s object, path string, depth int) (json.RawMessage
 	beside := drop(s, "anyOf", "oneOf", "description", "title")
 	var alts []json.RawMessage
 	var last error
-	for i, raw := range decode[[]json.RawMessage](s.get(keyword)) {
+	for i, raw := range js.Decode[[]json.RawMessage](s.get(keyword)) {
 		alt, err := readObject(raw)
 		if err == nil {
 			alt, err = b.resolve(alt)
@@ -319,29 +320,29 @@ func (b *bounds) typed(typ string, s object, path string, depth int) (json.RawMe
 	case "object":
 		return b.object(s, path, depth)
 	case "boolean", "null":
-		return object{{"type", marshal(typ)}}.raw(), nil
+		return object{{"type", js.Marshal(typ)}}.raw(), nil
 	}
 	return nil, fmt.Errorf("no type is called %q", typ)
 }
 
 // list bounds a list. One whose items cannot be written out is empty.
 func (b *bounds) list(s object, path string, depth int) (json.RawMessage, error) {
-	least := decode[int](s.get("minItems"))
+	least := js.Decode[int](s.get("minItems"))
 	most := b.items
 	if own := s.get("maxItems"); own != nil {
-		most = decode[int](own)
+		most = js.Decode[int](own)
 		if b.items > 0 {
 			most = min(most, max(b.items, least))
 		}
 	}
 	if first := s.get("prefixItems"); first != nil {
-		return b.tuple(s, decode[[]json.RawMessage](first), path, depth)
+		return b.tuple(s, js.Decode[[]json.RawMessage](first), path, depth)
 	}
 	items := s.get("items")
 	if items == nil || string(items) == "true" {
 		items = json.RawMessage(`{"type":["string","number"]}`)
 	}
-	if many := decode[[]json.RawMessage](items); many != nil {
+	if many := js.Decode[[]json.RawMessage](items); many != nil {
 		return b.tuple(s, many, path, depth)
 	}
 	item, err := b.value(items, path+"/items", depth+1)
@@ -353,14 +354,14 @@ func (b *bounds) list(s object, path string, depth int) (json.RawMessage, error)
 		return json.RawMessage(`{"type":"array","items":{"type":"null"},"maxItems":0}`), nil
 	}
 	if kind, _ := readObject(item); b.evidence != nil && most > 0 && (kind.has(copyKeyword) || kind.has("enum")) {
-		most = min(most, b.evidence.Items(!kind.has(copyKeyword) && isOf(decode[[]json.RawMessage](kind.get("enum"))[0], "number")))
+		most = min(most, b.evidence.Items(!kind.has(copyKeyword) && isOf(js.Decode[[]json.RawMessage](kind.get("enum"))[0], "number")))
 	}
-	out := object{{"type", marshal("array")}, {"items", item}}
+	out := object{{"type", js.Marshal("array")}, {"items", item}}
 	if least > 0 {
-		out = append(out, field{"minItems", marshal(least)})
+		out = append(out, field{"minItems", js.Marshal(least)})
 	}
 	if most > 0 || s.has("maxItems") {
-		out = append(out, field{"maxItems", marshal(max(most, least))})
+		out = append(out, field{"maxItems", js.Marshal(max(most, least))})
 	}
 	return out.raw(), nil
 }
@@ -375,10 +376,10 @@ func (b *bounds) tuple(s object, items []json.RawMessage, path string, depth int
 		}
 		out = append(out, v)
 	}
-	if decode[int](s.get("minItems")) > len(items) {
+	if js.Decode[int](s.get("minItems")) > len(items) {
 		b.lose(path, "minItems", "only the items that are described are written")
 	}
-	return object{{"type", marshal("array")}, {"prefixItems", array(out)}, {"minItems", marshal(len(out))}, {"maxItems", marshal(len(out))}}.raw(), nil
+	return object{{"type", js.Marshal("array")}, {"prefixItems", array(out)}, {"minItems", js.Marshal(len(out))}, {"maxItems", js.Marshal(len(out))}}.raw(), nil
 }
 
 // The schemas of values of which nothing is said.
@@ -394,7 +395,7 @@ const (
 // schema of arguments with an empty list of properties, with which a tool declares
 // that it takes no arguments.
 func (b *bounds) object(s object, path string, depth int) (json.RawMessage, error) {
-	required := decode[[]string](s.get("required"))
+	required := js.Decode[[]string](s.get("required"))
 	props, _ := readObject(s.get("properties")) // none if absent
 	for _, name := range required {
 		if !props.has(name) {
@@ -424,7 +425,7 @@ func (b *bounds) object(s object, path string, depth int) (json.RawMessage, erro
 			names = append(names, p.key)
 		}
 	}
-	return object{{"type", marshal("object")}, {"properties", keep.raw()}, {"required", marshal(names)}, {"additionalProperties", json.RawMessage("false")}}.raw(), nil
+	return object{{"type", js.Marshal("object")}, {"properties", keep.raw()}, {"required", js.Marshal(names)}, {"additionalProperties", json.RawMessage("false")}}.raw(), nil
 }
 
 // offers reports whether a property that is not required is offered. Without
@@ -433,13 +434,13 @@ func (b *bounds) offers(p field) bool {
 	return b.evidence == nil || b.evidence.Offers(p.key, p.value)
 }
 
-// property bounds a property of an object. What the request clearly says yes to
-// is true.
+// property bounds a property of an object. A value that the request gives is the only
+// one.
 func (b *bounds) property(p field, path string, depth int) (json.RawMessage, error) {
 	v, err := b.value(p.value, path+"/properties/"+p.key, depth+1)
 	if err == nil && b.evidence != nil {
-		if yes := b.evidence.Affirms(p.key, p.value); yes != nil {
-			v = object{{"enum", array([]json.RawMessage{yes})}}.raw()
+		if given := b.evidence.Given(p.key, p.value); given != nil {
+			v = object{{"enum", array([]json.RawMessage{given})}}.raw()
 		}
 	}
 	return v, err
@@ -459,9 +460,9 @@ func (b *bounds) dictionary(values json.RawMessage, path string, depth int) (jso
 	if err != nil {
 		return nil, err
 	}
-	out := object{{"type", marshal("object")}, {"additionalProperties", v}}
+	out := object{{"type", js.Marshal("object")}, {"additionalProperties", v}}
 	if b.items > 0 {
-		out = append(out, field{"maxProperties", marshal(b.items)})
+		out = append(out, field{"maxProperties", js.Marshal(b.items)})
 	}
 	return out.raw(), nil
 }

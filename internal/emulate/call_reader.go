@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/dialect/spec"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -489,7 +490,7 @@ func (r *reading) isEnvelope(text string) bool {
 	if json.Unmarshal([]byte(body), &members) != nil {
 		return false
 	}
-	if decode[string](members["type"]) == "text" && strings.TrimSpace(decode[string](members["text"])) != "" {
+	if js.Decode[string](members["type"]) == "text" && strings.TrimSpace(js.Decode[string](members["text"])) != "" {
 		return true
 	}
 	inputs := 0

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/internal/emulate/internal/wording"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -45,7 +46,7 @@ func CopiedExample(def llm.ToolDef, args json.RawMessage, system string, message
 		}
 		text, ok := scalar(p.value)
 		if ok && isExample(def, p.key, own, p.value, text) && !said(text) {
-			start := max(bytes.Index(args, marshal(p.key)), 0)
+			start := max(bytes.Index(args, js.Marshal(p.key)), 0)
 			start += max(bytes.Index(args[start:], p.value), 0)
 			return llm.Repair{Rule: ExampleRule, Class: llm.Guess, Start: start, End: min(start+len(p.value), len(args))}, true
 		}
@@ -58,7 +59,7 @@ func CopiedExample(def llm.ToolDef, args json.RawMessage, system string, message
 func scalar(v json.RawMessage) (string, bool) {
 	switch {
 	case len(v) > 1 && v[0] == '"':
-		text := strings.TrimSpace(decode[string](v))
+		text := strings.TrimSpace(js.Decode[string](v))
 		return text, len(text) > 2
 	case len(v) > 1 && (wording.IsDigit(v[0]) || v[0] == '-'):
 		return string(v), true
@@ -74,10 +75,10 @@ func isExample(def llm.ToolDef, name string, own object, value json.RawMessage, 
 			return true
 		}
 	}
-	if slices.ContainsFunc(append(decode[[]json.RawMessage](own.get("examples")), own.get("example")), func(v json.RawMessage) bool { return string(v) == string(value) }) {
+	if slices.ContainsFunc(append(js.Decode[[]json.RawMessage](own.get("examples")), own.get("example")), func(v json.RawMessage) bool { return string(v) == string(value) }) {
 		return true
 	}
-	for _, about := range []string{decode[string](own.get("description")), def.Description} {
+	for _, about := range []string{js.Decode[string](own.get("description")), def.Description} {
 		about = strings.ToLower(about)
 		for _, cue := range exampleCues {
 			if _, after, ok := strings.Cut(about, cue); ok && alone(after, strings.ToLower(text)) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -28,8 +29,11 @@ type Conversation interface {
 	// figures. No tools means to answer in text. At most one is returned if one
 	// is set.
 	Choose(tools []llm.ToolDef, choice llm.ToolChoice, one bool) (chosen []llm.ToolDef, reason string)
+	// Refers reports whether the request names a file, an address, a program, a
+	// text to look for or one of the tools.
+	Refers(tools []llm.ToolDef) bool
 	// Evidence returns what the conversation says about the arguments of a tool.
-	Evidence(tool string) Evidence
+	Evidence(tool llm.ToolDef) Evidence
 }
 
 // Evidence narrows the schema of a tool's arguments to what a conversation says
@@ -38,9 +42,8 @@ type Evidence interface {
 	// Offers reports whether there is a reason to fill in a property that is
 	// not required.
 	Offers(property string, schema json.RawMessage) bool
-	// Affirms returns the value for yes if the property takes yes or no and the
-	// conversation says yes. Otherwise it returns nil.
-	Affirms(property string, schema json.RawMessage) json.RawMessage
+	// Given returns the one value that the conversation gives for a property, or nil.
+	Given(property string, schema json.RawMessage) json.RawMessage
 	// Values returns the values that the conversation mentions.
 	Values(values []json.RawMessage) []json.RawMessage
 	// Text returns a schema for a string, or nil to leave it free. See [CopySchema].
@@ -72,7 +75,7 @@ const (
 // state is set, a comma and the two letters of a state may follow. A host that
 // takes no grammar gets a schema that only limits the length.
 func CopySchema(words []CopyWord, state bool) json.RawMessage {
-	copied := object{{"type", marshal("string")}, {copyKeyword, marshal(words)}}
+	copied := object{{"type", js.Marshal("string")}, {copyKeyword, js.Marshal(words)}}
 	if state {
 		copied = append(copied, field{stateKeyword, json.RawMessage("true")})
 	}
@@ -108,6 +111,10 @@ func (e Emulation) decides() bool {
 	return e.Decider != nil && (e.Gate == GateOn || e.Gate != GateOff && e.isSmall())
 }
 
+// FromMemory is the feature of the warning that a small model answers without tools a
+// request that names something only a tool can look at.
+const FromMemory = "from memory"
+
 // maxNamed limits how many names a warning lists.
 const maxNamed = 20
 
@@ -125,5 +132,5 @@ func decisionWarning(tools, chosen []llm.ToolDef, reason string) llm.Warning {
 			reason += fmt.Sprintf(" and %d more", more)
 		}
 	}
-	return llm.Warning{Code: llm.Emulated, Feature: "gate", Detail: reason + "; the gate can be switched off"}
+	return llm.Warning{Code: llm.Emulated, Feature: "gate", Detail: reason + "; gate: off leaves the choice to the model"}
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/internal/testkit"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -100,9 +101,9 @@ func TestEchoesKeepTheirBytes(t *testing.T) {
 	}
 }
 
-// everyCut is how many bytes lie between two places where answers are cut in two: with the race detector, which looks for something else,
-// not every byte is one.
-var everyCut = 1
+// everyCut is how many bytes lie between two places where answers are cut in two. Long tests cut at every byte, except
+// with the race detector, which looks for something else.
+var everyCut = map[bool]int{true: 1, false: 5}[testkit.IsLong()]
 
 // keepsBytes checks an answer whole, in bytes and, if its dialect is known, cut in
 // two at every byte.
@@ -115,7 +116,7 @@ func keepsBytes(t *testing.T, c CallReader, answer string, calls int) {
 	if n := len(kinds); n != calls || slices.ContainsFunc(kinds, func(k string) bool { return k != string(llm.Echoed) }) {
 		t.Errorf("hint %q: the calls of %q are %q", c.Dialect, answer, kinds)
 	}
-	for i := 1; i < len(answer) && c.Dialect != ""; i += everyCut {
+	for i := 1 + len(answer)%min(everyCut, 5); i < len(answer) && c.Dialect != ""; i += everyCut {
 		if got, _ := shownBytes(t, c.Read(pieces(answer[:i], answer[i:]))); got != text {
 			t.Errorf("hint %q: %q and %q are shown as %q", c.Dialect, answer[:i], answer[i:], got)
 			break

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/wire/history"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -342,7 +343,7 @@ func callsOnly(envelope json.RawMessage) (json.RawMessage, bool) {
 		return nil, false
 	}
 	var calls []json.RawMessage
-	for _, alt := range decode[[]json.RawMessage](o.get("anyOf")) {
+	for _, alt := range js.Decode[[]json.RawMessage](o.get("anyOf")) {
 		a, _ := readObject(alt)
 		props, _ := readObject(a.get("properties"))
 		if !props.has("text") || props.has("name") {

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/internal/emulate/internal/questions"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
@@ -63,7 +63,7 @@ func TestStyles(t *testing.T) {
 		for n := 1; n <= len(text); n++ {
 			r := out.answer(t, say(text, n, llm.Stop))
 			calls := r.Message.Calls()
-			if len(calls) != 1 || calls[0].Name != call.Name || decode[map[string]string](calls[0].Args)["city"] != "Rome" || r.Finish.Reason != llm.ToolCalls || !strings.HasPrefix(r.Message.Text(), "I look it up.") {
+			if len(calls) != 1 || calls[0].Name != call.Name || js.Decode[map[string]string](calls[0].Args)["city"] != "Rome" || r.Finish.Reason != llm.ToolCalls || !strings.HasPrefix(r.Message.Text(), "I look it up.") {
 				t.Fatalf("%s in pieces of %d: %+v", style, n, r)
 			}
 		}
@@ -113,7 +113,7 @@ func TestHistoryReadsBack(t *testing.T) {
 			case llm.TextDelta:
 				text += ev.Text
 			case llm.Call:
-				cities += decode[map[string]string](ev.Args)["city"] + " "
+				cities += js.Decode[map[string]string](ev.Args)["city"] + " "
 			}
 		}
 		if strings.TrimSpace(text) != "I look it up." || cities != "Rome Oslo " {
@@ -164,7 +164,7 @@ func TestTaughtHistory(t *testing.T) {
 func smallEmulation() Emulation {
 	return Emulation{Family: "smollm", Size: 135_000_000, Context: 8192, Decider: testDecider, Host: Host{
 		Schema:  func(req *llm.Request, s json.RawMessage) { hold(req, "json_schema", s) },
-		Grammar: func(req *llm.Request, g string) { hold(req, "grammar", marshal(g)) },
+		Grammar: func(req *llm.Request, g string) { hold(req, "grammar", js.Marshal(g)) },
 	}}
 }
 
@@ -179,7 +179,7 @@ func grammarOf(t *testing.T, req *llm.Request) *gbnf {
 	if raw == nil {
 		return nil
 	}
-	return readGrammar(t, decode[string](raw))
+	return readGrammar(t, js.Decode[string](raw))
 }
 
 // Whatever the host lets a small model write arrives as the calls that were
@@ -232,10 +232,14 @@ func TestSmallIsVisible(t *testing.T) {
 	if err != nil || grammarOf(t, out.Request) != nil || len(out.Warnings) != 1 {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	for _, part := range []string{"0.23", "get_weather, convert_currency, set_timer", "switched off"} {
+	for _, part := range []string{"0.23", "get_weather, convert_currency, set_timer", "gate: off"} {
 		if !strings.Contains(out.Warnings[0].Detail, part) {
 			t.Errorf("%q does not say %q", out.Warnings[0].Detail, part)
 		}
+	}
+	file := &llm.Request{Messages: []llm.Message{llm.User("What is in config.toml?")}, Tools: questions.Tools}
+	if out, err = e.Plan(file); err != nil || len(out.Warnings) != 2 || out.Warnings[1].Feature != FromMemory {
+		t.Errorf("a request that names a file is answered from memory in silence: %+v, %v", out, err)
 	}
 	req.Choice.Mode = llm.MustCall
 	if out, err = e.Plan(req); err != nil || grammarOf(t, out.Request) == nil {

@@ -2,12 +2,14 @@ package emulate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -60,12 +62,12 @@ func Envelope(o EnvelopeOptions) (json.RawMessage, error) {
 		if err != nil {
 			return fail("the schema of %q: %w", t.Name, err)
 		}
-		alts = append(alts, closed(field{"name", object{{"const", marshal(t.Name)}}.raw()}, field{"arguments", args}))
+		alts = append(alts, closed(field{"name", object{{"const", js.Marshal(t.Name)}}.raw()}, field{"arguments", args}))
 	}
 	if o.Parallel {
 		list := object{{"type", json.RawMessage(`"array"`)}, {"items", anyOf(alts)}, {"minItems", json.RawMessage("1")}}
 		if o.MaxItems > 0 {
-			list = append(list, field{"maxItems", marshal(o.MaxItems)})
+			list = append(list, field{"maxItems", js.Marshal(o.MaxItems)})
 		}
 		alts = []json.RawMessage{closed(field{"tool_calls", list.raw()})}
 	}
@@ -95,7 +97,7 @@ func (o EnvelopeOptions) arguments(t llm.ToolDef, defs *object) (json.RawMessage
 		return s, err
 	}
 	*defs = append(*defs, field{t.Name, s})
-	return object{{"$ref", marshal(base)}}.raw(), nil
+	return object{{"$ref", js.Marshal(base)}}.raw(), nil
 }
 
 // maxSchemaDepth bounds how deep a schema is followed.
@@ -126,7 +128,7 @@ func (o EnvelopeOptions) bound(raw json.RawMessage, base string, depth int) (jso
 		case "$schema", "$id", "$comment", "examples", "default", "title":
 			continue // nothing that restricts
 		case "$ref":
-			m.value = marshal(base + strings.TrimPrefix(decode[string](m.value), "#"))
+			m.value = js.Marshal(base + strings.TrimPrefix(js.Decode[string](m.value), "#"))
 		case "properties", "$defs", "definitions", "patternProperties":
 			m.value, err = o.boundEach(m, required, base, depth)
 		case "items", "additionalProperties", "not":
@@ -170,7 +172,7 @@ func (o EnvelopeOptions) boundItems(raw json.RawMessage, base string, depth int)
 
 func (o EnvelopeOptions) boundList(raw json.RawMessage, base string, depth int) (json.RawMessage, error) {
 	var out []json.RawMessage
-	for _, alt := range decode[[]json.RawMessage](raw) {
+	for _, alt := range js.Decode[[]json.RawMessage](raw) {
 		alt, err := o.bound(alt, base, depth+1)
 		if err != nil {
 			return nil, err
@@ -189,7 +191,7 @@ func (o EnvelopeOptions) limits(raw json.RawMessage) object {
 	}
 	var out object
 	set := func(on bool, typ, key string, value int64, unless ...string) {
-		if !on || decode[string](has["type"]) != typ {
+		if !on || js.Decode[string](has["type"]) != typ {
 			return
 		}
 		for _, u := range append(unless, key, "enum", "const") {
@@ -197,7 +199,7 @@ func (o EnvelopeOptions) limits(raw json.RawMessage) object {
 				return
 			}
 		}
-		out = append(out, field{key, marshal(value)})
+		out = append(out, field{key, js.Marshal(value)})
 	}
 	set(o.MaxString > 0, "string", "maxLength", int64(o.MaxString), "format", "pattern")
 	set(o.MaxItems > 0, "array", "maxItems", int64(o.MaxItems))
@@ -211,4 +213,29 @@ func anyOf(alts []json.RawMessage) json.RawMessage {
 		return alts[0]
 	}
 	return object{{"anyOf", array(alts)}}.raw()
+}
+
+// permitted returns the tools that the choice leaves, or the error of op if
+// they cannot be emulated.
+func permitted(op string, tools []llm.ToolDef, c llm.ToolChoice) ([]llm.ToolDef, error) {
+	fail := func(kind llm.Kind, format string, args ...any) ([]llm.ToolDef, error) {
+		return nil, &llm.Error{Op: op, Kind: kind, Err: fmt.Errorf(format, args...)}
+	}
+	var out []llm.ToolDef
+	for _, t := range tools {
+		if !c.Permits(t.Name) {
+			continue
+		}
+		if t.Kind == llm.HostedTool {
+			return fail(llm.Unsupported, "the tool %q is run by its provider and cannot be emulated", t.Name)
+		}
+		if !plainName(t.Name) {
+			return fail(llm.Invalid, "the name %q would be read as markup", t.Name)
+		}
+		out = append(out, t)
+	}
+	if len(out) == 0 && c.Mode == llm.MustCall {
+		return fail(llm.Invalid, "a call of %s is demanded, but no such tool is offered", cmp.Or(c.Name, "some tool"))
+	}
+	return out, nil
 }

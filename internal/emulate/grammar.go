@@ -77,15 +77,15 @@ func (w *grammarWriter) value(raw json.RawMessage) {
 		w.err = err
 		return
 	}
-	if values := decode[[]json.RawMessage](s.get("enum")); values != nil {
+	if values := js.Decode[[]json.RawMessage](s.get("enum")); values != nil {
 		w.choice(len(values), func(i int) { w.quoted(string(spaced(values[i]))) })
 		return
 	}
-	if alts := decode[[]json.RawMessage](s.get("anyOf")); alts != nil {
+	if alts := js.Decode[[]json.RawMessage](s.get("anyOf")); alts != nil {
 		w.choice(len(alts), func(i int) { w.value(alts[i]) })
 		return
 	}
-	switch typ := decode[string](s.get("type")); typ {
+	switch typ := js.Decode[string](s.get("type")); typ {
 	case "string":
 		w.str(s)
 	case "integer":
@@ -131,17 +131,17 @@ func (w *grammarWriter) choice(n int, write func(int)) {
 
 // str writes a string: of a form, matching a pattern, or of a length.
 func (w *grammarWriter) str(s object) {
-	if words := decode[[]CopyWord](s.get(copyKeyword)); words != nil {
+	if words := js.Decode[[]CopyWord](s.get(copyKeyword)); words != nil {
 		w.copied(words, s.has(stateKeyword))
 		return
 	}
-	if pattern := decode[string](s.get("pattern")); pattern != "" {
+	if pattern := js.Decode[string](s.get("pattern")); pattern != "" {
 		if expr, err := patternRule(pattern); err == nil {
 			w.add(`"\"" %s "\""`, expr)
 			return
 		}
 	}
-	switch decode[string](s.get("format")) {
+	switch js.Decode[string](s.get("format")) {
 	case "date":
 		w.add(`"\"" date "\""`)
 		return
@@ -155,13 +155,13 @@ func (w *grammarWriter) str(s object) {
 		w.add(`"\"" uuid "\""`)
 		return
 	}
-	w.add(`"\"" char%s "\""`, times(decode[int](s.get("minLength")), most(s, "maxLength")))
+	w.add(`"\"" char%s "\""`, times(js.Decode[int](s.get("minLength")), most(s, "maxLength")))
 }
 
 // most returns a limit of a schema, -1 if it sets none.
 func most(s object, key string) int {
 	if v := s.get(key); v != nil {
-		return decode[int](v)
+		return js.Decode[int](v)
 	}
 	return -1
 }
@@ -181,7 +181,7 @@ func (w *grammarWriter) integer(s object) {
 		w.add("integer") // bounded schemas have both bounds or none
 		return
 	}
-	from, to := decode[int64](low), decode[int64](high)
+	from, to := js.Decode[int64](low), js.Decode[int64](high)
 	var alts []string
 	if from < 0 {
 		upper := int64(-1)
@@ -243,7 +243,7 @@ func sameLength(low, high string) []string {
 }
 
 func (w *grammarWriter) list(s object) {
-	if items := decode[[]json.RawMessage](s.get("prefixItems")); items != nil {
+	if items := js.Decode[[]json.RawMessage](s.get("prefixItems")); items != nil {
 		w.add(`"[" `)
 		for i, item := range items {
 			if i > 0 {
@@ -254,7 +254,7 @@ func (w *grammarWriter) list(s object) {
 		w.add(` "]"`)
 		return
 	}
-	least, most := decode[int](s.get("minItems")), most(s, "maxItems")
+	least, most := js.Decode[int](s.get("minItems")), most(s, "maxItems")
 	if most == 0 {
 		w.add(`"[]"`)
 		return
@@ -290,7 +290,7 @@ func (w *grammarWriter) object(s object) {
 		return
 	}
 	props, _ := readObject(s.get("properties"))
-	required := decode[[]string](s.get("required"))
+	required := js.Decode[[]string](s.get("required"))
 	var must, may object
 	for _, p := range props {
 		if slices.Contains(required, p.key) {
@@ -323,7 +323,7 @@ func (w *grammarWriter) object(s object) {
 }
 
 func (w *grammarWriter) property(p field) {
-	w.quoted(string(marshal(p.key)) + ": ")
+	w.quoted(string(js.Marshal(p.key)) + ": ")
 	w.add(" ")
 	w.value(p.value)
 	w.add(" ")

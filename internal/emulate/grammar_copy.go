@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/emulate/internal/wording"
+	"github.com/toolpost/toolpost/internal/js"
 )
 
 // copied writes a rule for the runs of words. Each word has a rule that may
@@ -18,7 +19,7 @@ func (w *grammarWriter) copied(words []CopyWord, state bool) {
 	text := strings.Join(texts, " ")
 	name, ok := w.copies[text]
 	if !ok {
-		name = "copy" + string(marshal(len(w.copies)+1))
+		name = "copy" + string(js.Marshal(len(w.copies)+1))
 		if w.copies == nil {
 			w.copies = map[string]string{}
 		}
@@ -45,7 +46,7 @@ func (w *grammarWriter) copyRules(name string, words []CopyWord) {
 		}
 		next := ""
 		if i+1 < len(words) {
-			next = " " + name + "w" + string(marshal(i+1))
+			next = " " + name + "w" + string(js.Marshal(i+1))
 		}
 		tail := strings.TrimPrefix(word, head)
 		end := core
@@ -53,7 +54,7 @@ func (w *grammarWriter) copyRules(name string, words []CopyWord) {
 			end, bare = "", ""
 		}
 		// w: in the middle of a run; s: at its beginning.
-		b.WriteString(name + "w" + string(marshal(i)) + " ::= " + run(head, end, bare, tail, next) + "\n")
+		b.WriteString(name + "w" + string(js.Marshal(i)) + " ::= " + run(head, end, bare, tail, next) + "\n")
 		if core != "" && (words[i].Begins || next == "" && len(starts) == 0) {
 			starts = append(starts, "("+run("", end, bare, tail, next)+")")
 		}
@@ -85,7 +86,7 @@ func run(head, core, bare, tail, next string) string {
 
 // escaped writes text as it stands inside a JSON string.
 func escaped(s string) string {
-	quoted := string(marshal(s))
+	quoted := string(js.Marshal(s))
 	return quoted[1 : len(quoted)-1]
 }
 
@@ -100,17 +101,17 @@ func plainSchema(raw json.RawMessage) json.RawMessage {
 		}
 		if o.has(copyKeyword) {
 			n := 0
-			for _, w := range decode[[]CopyWord](o.get(copyKeyword)) {
+			for _, w := range js.Decode[[]CopyWord](o.get(copyKeyword)) {
 				n += len(w.Text) + 1
 			}
-			return object{{"type", marshal("string")}, {"maxLength", marshal(n)}}.raw()
+			return object{{"type", js.Marshal("string")}, {"maxLength", js.Marshal(n)}}.raw()
 		}
 		for i := range o {
 			o[i].value = plainSchema(o[i].value)
 		}
 		return o.raw()
 	case len(raw) > 0 && raw[0] == '[':
-		list := decode[[]json.RawMessage](raw)
+		list := js.Decode[[]json.RawMessage](raw)
 		for i := range list {
 			list[i] = plainSchema(list[i])
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/internal/emulate/internal/questions"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
@@ -42,8 +43,8 @@ func everyBounds() map[string]bounds {
 	return map[string]bounds{
 		"none":       {},
 		"small":      {text: 40, items: 3, whole: 1_000_000_000},
-		"no options": {text: 40, items: 3, whole: 1_000_000_000, evidence: testDecider.Conversation(nil).Evidence("")},
-		"evidence":   {text: 40, items: 3, whole: 1_000_000_000, evidence: testDecider.Conversation(said).Evidence("")},
+		"no options": {text: 40, items: 3, whole: 1_000_000_000, evidence: testDecider.Conversation(nil).Evidence(llm.ToolDef{})},
+		"evidence":   {text: 40, items: 3, whole: 1_000_000_000, evidence: testDecider.Conversation(said).Evidence(llm.ToolDef{})},
 	}
 }
 
@@ -108,7 +109,7 @@ func TestGrammarOfEveryTool(t *testing.T) {
 					continue // the set has some that are no schemas, and some that nothing fits
 				}
 				tools++
-				b := bounds{text: 60, items: 5, whole: 1_000_000_000, evidence: testDecider.Conversation([]llm.Message{llm.User(q.Text)}).Evidence(d.Name)}
+				b := bounds{text: 60, items: 5, whole: 1_000_000_000, evidence: testDecider.Conversation([]llm.Message{llm.User(q.Text)}).Evidence(d)}
 				s, _, err := b.bound(d.Schema)
 				if err != nil {
 					failed++
@@ -140,7 +141,7 @@ func TestBetween(t *testing.T) {
 			seen[g.write(r)] = true
 		}
 		for v := c[0]; v <= c[1]; v++ {
-			delete(seen, string(marshal(v)))
+			delete(seen, string(js.Marshal(v)))
 		}
 		if len(seen) > 0 {
 			t.Errorf("%d to %d also allows %v", c[0], c[1], seen)

@@ -1,7 +1,6 @@
 package emulate
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -56,7 +55,7 @@ func (o object) raw() json.RawMessage {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(append(append(b, marshal(f.key)...), ':'), f.value...)
+		b = append(append(append(b, js.Marshal(f.key)...), ':'), f.value...)
 	}
 	return append(b, '}')
 }
@@ -73,27 +72,5 @@ func array(values []json.RawMessage) json.RawMessage {
 	return append(b, ']')
 }
 
-// marshal writes a value that always has a JSON form, without the escapes that
-// only HTML needs.
-func marshal(v any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return json.RawMessage("null")
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
-}
-
 // quote returns s as a JSON string.
-func quote(s string) string { return string(marshal(s)) }
-
-// decode reads a value of the type, the zero value if it is another.
-func decode[T any](raw json.RawMessage) T {
-	var v T
-	if len(raw) > 0 && json.Unmarshal(raw, &v) != nil {
-		var zero T
-		return zero
-	}
-	return v
-}
+func quote(s string) string { return string(js.Marshal(s)) }

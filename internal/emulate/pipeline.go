@@ -78,45 +78,45 @@ func (a Answer) Pipeline() *Pipeline {
 	return p
 }
 
-// Pipeline is the sequence of stages that one answer passes through.
+// Pipeline is the sequence of stages that one answer passes through: readers, and the stages after the last of them.
 type Pipeline struct {
-	steps   []step
-	readers bool // at least one step is a Reader
+	readers []Reader
+	stages  []Stage
 }
 
-// step is one of a Pipeline: a Stage, or a Reader if stage is nil.
-type step struct {
-	stage  Stage
-	reader Reader
-}
-
-func (p *Pipeline) addStage(s Stage) { p.steps = append(p.steps, step{stage: s}) }
+func (p *Pipeline) addStage(s Stage) { p.stages = append(p.stages, s) }
 
 func (p *Pipeline) addReader(r Reader) {
-	p.steps, p.readers = append(p.steps, step{reader: r}), true
+	for _, s := range p.stages {
+		p.readers = append(p.readers, s.Read)
+	}
+	p.readers, p.stages = append(p.readers, r), nil
 }
 
 // Read returns the events of an answer after all stages.
 func (p *Pipeline) Read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
-	for _, s := range p.steps {
-		if s.stage == nil {
-			raw = s.reader(raw)
-		} else {
-			raw = s.stage.Read(raw)
-		}
+	return func(yield func(llm.Event, error) bool) {
+		source, t := p.Begin(raw, yield)
+		defer t.Stop()
+		source(t.Take)
+		t.End()
 	}
-	return raw
 }
 
-// Stage returns the pipeline as one Stage. It reports false if a step is a
-// Reader, which needs a coroutine to wait for events.
-func (p *Pipeline) Stage() (Stage, bool) {
-	if p.readers {
+// Begin is Read for a caller that runs the answer itself, as Read does. Its events then reach out without a function of
+// this package between those of raw and those of the caller, which keeps the stack of a stream small.
+func (p *Pipeline) Begin(raw iter.Seq2[llm.Event, error], out func(llm.Event, error) bool) (source iter.Seq2[llm.Event, error], t Taker) {
+	for _, r := range p.readers {
+		raw = r(raw)
+	}
+	return raw, chainOf(p.stages, out)
+}
+
+// Push begins to read an answer whose events are handed over. It reports false if a step is a Reader, which needs a
+// coroutine to wait for events.
+func (p *Pipeline) Push(out func(llm.Event, error) bool) (Taker, bool) {
+	if len(p.readers) > 0 {
 		return nil, false
 	}
-	list := make([]Stage, len(p.steps))
-	for i, s := range p.steps {
-		list[i] = s.stage
-	}
-	return chainOf(list...), true
+	return chainOf(p.stages, out), true
 }

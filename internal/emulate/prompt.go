@@ -189,31 +189,6 @@ func forbid(o PromptOptions, s style) ToolPrompt {
 	return ToolPrompt{System: text, Reminder: text, Stop: o.list().ResultStops(s.results), Dialect: s.dialect, Results: s.results, InUser: families[o.Family].inUser}
 }
 
-// permitted returns the tools that the choice leaves, or the error of op if
-// they cannot be emulated.
-func permitted(op string, tools []llm.ToolDef, c llm.ToolChoice) ([]llm.ToolDef, error) {
-	fail := func(kind llm.Kind, format string, args ...any) ([]llm.ToolDef, error) {
-		return nil, &llm.Error{Op: op, Kind: kind, Err: fmt.Errorf(format, args...)}
-	}
-	var out []llm.ToolDef
-	for _, t := range tools {
-		if !c.Permits(t.Name) {
-			continue
-		}
-		if t.Kind == llm.HostedTool {
-			return fail(llm.Unsupported, "the tool %q is run by its provider and cannot be emulated", t.Name)
-		}
-		if !plainName(t.Name) {
-			return fail(llm.Invalid, "the name %q would be read as markup", t.Name)
-		}
-		out = append(out, t)
-	}
-	if len(out) == 0 && c.Mode == llm.MustCall {
-		return fail(llm.Invalid, "a call of %s is demanded, but no such tool is offered", cmp.Or(c.Name, "some tool"))
-	}
-	return out, nil
-}
-
 // plainName reports whether a name can be used in a call without being read as markup.
 func plainName(name string) bool {
 	_, err := dialect.Builtin().Render("json_fence", llm.Call{Name: name})

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
-
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
+	"golang.org/x/tools/txtar"
 )
 
 var promptTools = []llm.ToolDef{
@@ -237,7 +237,7 @@ func TestPromptExamplesAreRead(t *testing.T) {
 			if len(c.Provenance.Repairs) > 0 {
 				t.Errorf("style %q, parallel %v: repaired: %+v", o.Style, o.Parallel, c)
 			}
-			got = append(got, fmt.Sprint(c.Name, " ", decode[map[string]any](c.Args)))
+			got = append(got, fmt.Sprint(c.Name, " ", js.Decode[map[string]any](c.Args)))
 		}
 		if diff := cmp.Diff(want, got); diff != "" || len(b.Response().Invalid) > 0 {
 			t.Errorf("style %q, parallel %v: %s\n%s", o.Style, o.Parallel, shown, diff)

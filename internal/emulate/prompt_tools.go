@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/clip"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -121,11 +122,11 @@ func (r *schemaReader) keywords(raw json.RawMessage) map[string]json.RawMessage 
 				out[m.key] = m.value
 			}
 		}
-		if all := decode[[]json.RawMessage](out["allOf"]); len(all) == 1 { // how some generators write a described reference
+		if all := js.Decode[[]json.RawMessage](out["allOf"]); len(all) == 1 { // how some generators write a described reference
 			out["$ref"] = r.keyword(all[0], "$ref")
 			delete(out, "allOf")
 		}
-		ref := decode[string](out["$ref"])
+		ref := js.Decode[string](out["$ref"])
 		delete(out, "$ref")
 		if raw = r.resolve(ref); raw == nil {
 			break
@@ -159,7 +160,7 @@ func (r *schemaReader) properties(raw json.RawMessage) []property {
 	for _, m := range r.members(k["properties"]) {
 		out = append(out, property{
 			key: m.key, schema: m.value, required: slices.Contains(required, m.key),
-			description: decode[string](r.keywords(m.value)["description"]),
+			description: js.Decode[string](r.keywords(m.value)["description"]),
 		})
 	}
 	return out
@@ -225,19 +226,19 @@ func (r *schemaReader) typeOf(raw json.RawMessage, depth int) string {
 	}
 	k := r.keywords(raw)
 	for _, key := range []string{"anyOf", "oneOf"} {
-		if alts := decode[[]json.RawMessage](k[key]); len(alts) > 0 {
+		if alts := js.Decode[[]json.RawMessage](k[key]); len(alts) > 0 {
 			return r.union(alts, depth)
 		}
 	}
 	if c, ok := k["const"]; ok {
 		return string(c)
 	}
-	if values := decode[[]json.RawMessage](k["enum"]); len(values) > 0 {
+	if values := js.Decode[[]json.RawMessage](k["enum"]); len(values) > 0 {
 		return choices(values)
 	}
 	var types []string
 	if json.Unmarshal(k["type"], &types) != nil { // absent or one word
-		types = []string{decode[string](k["type"])}
+		types = []string{js.Decode[string](k["type"])}
 	}
 	for i, t := range types {
 		types[i] = r.named(t, k, depth)
@@ -291,7 +292,7 @@ func (r *schemaReader) named(name string, k map[string]json.RawMessage, depth in
 	case "integer", "number", "int", "float":
 		return name + rangeText(k["minimum"], k["maximum"])
 	case "string":
-		if format := decode[string](k["format"]); format != "" {
+		if format := js.Decode[string](k["format"]); format != "" {
 			return "string (" + format + ")"
 		}
 	}
@@ -351,13 +352,13 @@ func (r *schemaReader) sample(raw json.RawMessage, name string, depth int) json.
 		return given
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
-		if alts := decode[[]json.RawMessage](k[key]); len(alts) > 0 && depth < maxDepth {
+		if alts := js.Decode[[]json.RawMessage](k[key]); len(alts) > 0 && depth < maxDepth {
 			return r.sample(alts[0], name, depth+1)
 		}
 	}
-	typ := decode[string](k["type"])
-	if types := decode[[]json.RawMessage](k["type"]); len(types) > 0 {
-		typ = decode[string](types[0])
+	typ := js.Decode[string](k["type"])
+	if types := js.Decode[[]json.RawMessage](k["type"]); len(types) > 0 {
+		typ = js.Decode[string](types[0])
 	}
 	if k["properties"] != nil && depth < maxDepth {
 		return r.sampleObject(raw, depth)
@@ -375,7 +376,7 @@ func (r *schemaReader) sample(raw json.RawMessage, name string, depth int) json.
 	case "integer", "number", "float", "int":
 		return firstOf(k["minimum"], json.RawMessage("1"))
 	}
-	return marshal(sampleText(decode[string](k["format"]), name))
+	return js.Marshal(sampleText(js.Decode[string](k["format"]), name))
 }
 
 func (r *schemaReader) sampleObject(raw json.RawMessage, depth int) json.RawMessage {
@@ -409,7 +410,7 @@ func sampleText(format, name string) string {
 
 // first returns the first element of an array, nil if there is none.
 func first(raw json.RawMessage) json.RawMessage {
-	if list := decode[[]json.RawMessage](raw); len(list) > 0 {
+	if list := js.Decode[[]json.RawMessage](raw); len(list) > 0 {
 		return list[0]
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/clip"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -47,6 +48,9 @@ func (e Emulation) small(req *llm.Request, out *EmulatedRequest) error {
 	chosen, reason := chooseTools(req, tools, c, out.final)
 	out.Warnings = append(out.Warnings, decisionWarning(tools, chosen, reason))
 	if len(chosen) == 0 {
+		if !c.Answered() && c.Refers(tools) {
+			out.warn(llm.Emulated, FromMemory, "no tool was offered; this answer is from memory")
+		}
 		smallHistory(out.Request, c)
 		return nil
 	}
@@ -57,7 +61,7 @@ func (e Emulation) small(req *llm.Request, out *EmulatedRequest) error {
 	}
 	before, after, answer := "", "", smallAnswers
 	if len(chosen) == 1 {
-		before, after, answer = `{"name":`+string(marshal(chosen[0].Name))+`,"arguments":`, "}", smallAnswer
+		before, after, answer = `{"name":`+string(js.Marshal(chosen[0].Name))+`,"arguments":`, "}", smallAnswer
 	}
 	smallPrompt(out.Request, prompt, answer, e.Context, chosen[0].Name == FinalTool)
 	if len(out.Request.Stop) > 0 {
@@ -100,7 +104,7 @@ func (e Emulation) ask(tools []llm.ToolDef, c Conversation, out *EmulatedRequest
 	var calls []json.RawMessage
 	prompt.WriteString("Tool:\n")
 	for _, d := range tools {
-		b := bounds{text: min(max(len(c.Request()), shortestText), longestText), items: 10, whole: 1_000_000_000, evidence: c.Evidence(d.Name)}
+		b := bounds{text: min(max(len(c.Request()), shortestText), longestText), items: 10, whole: 1_000_000_000, evidence: c.Evidence(d)}
 		args, losses, err := b.bound(d.Schema)
 		if err != nil {
 			return "", nil, &llm.Error{Op: "emulate", Kind: llm.Invalid, Err: fmt.Errorf("the schema of %q: %w", d.Name, err)}
@@ -111,14 +115,14 @@ func (e Emulation) ask(tools []llm.ToolDef, c Conversation, out *EmulatedRequest
 			calls = append(calls, args)
 			break
 		}
-		calls = append(calls, closed(field{"name", object{{"enum", array([]json.RawMessage{marshal(d.Name)})}}.raw()}, field{"arguments", args}))
+		calls = append(calls, closed(field{"name", object{{"enum", array([]json.RawMessage{js.Marshal(d.Name)})}}.raw()}, field{"arguments", args}))
 	}
 	prompt.WriteString("Request: " + c.Request())
 	if len(calls) == 1 {
 		return prompt.String(), calls[0], nil
 	}
-	count := marshal(len(calls))
-	list := object{{"type", marshal("array")}, {"prefixItems", array(calls)}, {"minItems", count}, {"maxItems", count}}
+	count := js.Marshal(len(calls))
+	list := object{{"type", js.Marshal("array")}, {"prefixItems", array(calls)}, {"minItems", count}, {"maxItems", count}}
 	return prompt.String(), closed(field{"tool_calls", list.raw()}), nil
 }
 
@@ -128,7 +132,7 @@ func closed(props ...field) json.RawMessage {
 	for i, p := range props {
 		names[i] = p.key
 	}
-	return object{{"type", marshal("object")}, {"properties", object(props).raw()}, {"required", marshal(names)}, {"additionalProperties", json.RawMessage("false")}}.raw()
+	return object{{"type", js.Marshal("object")}, {"properties", object(props).raw()}, {"required", js.Marshal(names)}, {"additionalProperties", json.RawMessage("false")}}.raw()
 }
 
 // describeSmall writes the tool and the parameters that are asked for.
@@ -140,7 +144,7 @@ func describeSmall(b *strings.Builder, d llm.ToolDef, bounded json.RawMessage) {
 	props, _ := readObject(original.get("properties"))
 	for _, p := range offered {
 		about, _ := readObject(props.get(p.key))
-		fmt.Fprintf(b, "- %s (%s): %s\n", p.key, strings.Join(typesOf(about), " or "), clip.Line(decode[string](about.get("description")), smallParameter))
+		fmt.Fprintf(b, "- %s (%s): %s\n", p.key, strings.Join(typesOf(about), " or "), clip.Line(js.Decode[string](about.get("description")), smallParameter))
 	}
 }
 

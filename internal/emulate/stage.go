@@ -2,6 +2,7 @@ package emulate
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/toolpost/toolpost/llm"
 )
@@ -23,42 +24,45 @@ type Taker interface {
 // Read is the Reader of a stage.
 func (s Stage) Read(raw iter.Seq2[llm.Event, error]) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
-		t := s(yield)
+		t := chainOf([]Stage{s}, yield)
 		defer t.Stop()
-		for ev, err := range raw {
-			if !t.Take(ev, err) || err != nil {
-				return
-			}
-		}
+		raw(t.Take)
 		t.End()
 	}
 }
 
-// chainOf returns the stages as one: each reads what the one before it makes of an answer.
-func chainOf(stages ...Stage) Stage {
-	return func(out func(llm.Event, error) bool) Taker {
-		c := make(chain, len(stages))
-		for i := len(stages) - 1; i >= 0; i-- {
-			c[i] = stages[i](out)
-			out = c[i].Take
-		}
-		return c
-	}
+// chain are the readings of stages in order: each takes what the one before makes of an answer.
+type chain struct {
+	takers []Taker
+	first  func(llm.Event, error) bool
+	over   bool // an error came, or no more is wanted
 }
 
-// chain are the readings of stages in order.
-type chain []Taker
+func chainOf(stages []Stage, out func(llm.Event, error) bool) *chain {
+	c := &chain{takers: make([]Taker, len(stages)), first: out}
+	for i, stage := range slices.Backward(stages) {
+		c.takers[i] = stage(c.first)
+		c.first = c.takers[i].Take
+	}
+	return c
+}
 
-func (c chain) Take(ev llm.Event, err error) bool { return c[0].Take(ev, err) }
+func (c *chain) Take(ev llm.Event, err error) bool {
+	c.over = c.over || !c.first(ev, err) || err != nil
+	return !c.over
+}
 
-func (c chain) End() {
-	for _, t := range c {
+func (c *chain) End() {
+	if c.over {
+		return
+	}
+	for _, t := range c.takers {
 		t.End()
 	}
 }
 
-func (c chain) Stop() {
-	for _, t := range c {
+func (c *chain) Stop() {
+	for _, t := range c.takers {
 		t.Stop()
 	}
 }

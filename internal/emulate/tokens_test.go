@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/internal/emulate/internal/templates"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/linear"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -71,7 +72,7 @@ var outside = map[string]func(req *llm.Request, text string){
 		req.Messages[2] = llm.Results(llm.Result{CallID: "c", Name: "look_up", Parts: []llm.Part{llm.Media{Kind: llm.Document, Name: text, MIME: "text/plain", Data: []byte(text)}}})
 	},
 	"arguments": func(req *llm.Request, text string) {
-		req.Messages[1].Parts = []llm.Part{llm.Call{ID: "c", Name: "look_up", Args: marshal(map[string]string{"q": text})}}
+		req.Messages[1].Parts = []llm.Part{llm.Call{ID: "c", Name: "look_up", Args: js.Marshal(map[string]string{"q": text})}}
 	},
 	"escaped arguments": func(req *llm.Request, text string) {
 		args, _ := json.Marshal(map[string]string{"q": text})
@@ -93,7 +94,7 @@ var outside = map[string]func(req *llm.Request, text string){
 		req.Tools[0].Schema = objectOf(`"q":{"type":"string","description":` + string(b) + `}`)
 	},
 	"example": func(req *llm.Request, text string) {
-		req.Tools[0].Examples = []json.RawMessage{marshal(map[string]string{"q": text})}
+		req.Tools[0].Examples = []json.RawMessage{js.Marshal(map[string]string{"q": text})}
 	},
 }
 
@@ -214,7 +215,7 @@ func copying(n int, call bool) llm.Model {
 	return llm.ModelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		text := req.Messages[len(req.Messages)-1].Text()
 		if call {
-			text = "```json\n{\"tool\": \"look_up\", \"arguments\": " + string(marshal(map[string]string{"q": text})) + "}\n```"
+			text = "```json\n{\"tool\": \"look_up\", \"arguments\": " + string(js.Marshal(map[string]string{"q": text})) + "}\n```"
 		}
 		return say(text, n, llm.Stop)
 	})
@@ -245,7 +246,7 @@ func TestTokensComeBack(t *testing.T) {
 					if len(r.Message.Calls()) != 1 {
 						t.Fatalf("%q: no call but %q", text, got)
 					}
-					got = decode[map[string]string](r.Message.Calls()[0].Args)["q"]
+					got = js.Decode[map[string]string](r.Message.Calls()[0].Args)["q"]
 				}
 				if got != text {
 					t.Fatalf("in pieces of %d, call %v: %q came back as %q", n, call, text, got)
@@ -274,7 +275,7 @@ func TestTokensInDeltas(t *testing.T) {
 				args = string(ev.Args)
 			}
 		}
-		if joined != args || decode[map[string]string](json.RawMessage(args))["q"] != `say <|"|> and </s> <|im_end|>` {
+		if joined != args || js.Decode[map[string]string](json.RawMessage(args))["q"] != `say <|"|> and </s> <|im_end|>` {
 			t.Fatalf("in pieces of %d: %s, then %s", n, joined, args)
 		}
 	}

@@ -19,15 +19,17 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/conformance/realmodel"
+	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/tool"
 )
 
 func main() {
 	url := flag.String("url", "", "a running server; empty starts one")
 	python := flag.String("python", os.Getenv("TOOLPOST_REALMODEL_PYTHON"), "the Python that has the server and the model")
 	root := flag.String("root", "..", "the root of the module")
-	sets := flag.String("sets", "simple_python,multiple,irrelevance,two_tools", "which sets of questions")
+	sets := flag.String("sets", "everyday,simple_python,multiple,irrelevance,two_tools", "which sets of questions")
 	ways := flag.String("ways", "bare,prompt,auto,forced,none", "which ways to ask")
 	offset := flag.Int("offset", 0, "the first question")
 	step := flag.Int("step", 0, "ask every so manieth question; 0 means 4, and 1 for multiple")
@@ -80,6 +82,14 @@ func (r *run) do(url, python, root string, sets []string, threads int) error {
 		return err
 	}
 	for _, set := range sets {
+		if set == "everyday" {
+			for _, way := range r.ways {
+				if err := r.everyday(way); err != nil {
+					return err
+				}
+			}
+			continue
+		}
 		if set == "two_tools" {
 			if err := r.two(); err != nil {
 				return err
@@ -127,6 +137,8 @@ func (r *run) client(way string) *provider.Client {
 		c.Route = provider.Native
 	case "prompt":
 		c.Route = provider.Prompted
+	case "off", "three":
+		c.Gate = emulate.GateOff
 	}
 	return c
 }
@@ -183,6 +195,59 @@ func (r *run) ask(set, way string, questions []realmodel.Question) error {
 	fmt.Printf("%-14s %-7s %4d questions: right %5.1f %%, called %5.1f %%, valid %5.1f %% of the calls; %d failed; %.0f s\n", set, way, len(questions),
 		100*float64(right)/n, 100*float64(called)/n, 100*float64(valid)/float64(max(called, 1)), failed, time.Since(start).Seconds())
 	return nil
+}
+
+// everyday asks everyday requests over the built-in tools.
+func (r *run) everyday(way string) error {
+	model, err := r.client(way).Open("llamacpp+" + r.url + "/v1#SmolLM2-135M-Instruct")
+	if err != nil {
+		return err
+	}
+	tools, err := realmodel.Builtins(os.TempDir())
+	if err != nil {
+		return err
+	}
+	zero := 0.0
+	start := time.Now()
+	var asked, named, right [2]int
+	for i, q := range realmodel.Everyday() {
+		if r.limit > 0 && i >= r.limit {
+			break
+		}
+		offered := tools
+		if way == "three" { // the model chooses from those that fit best
+			offered = best(tools, q.Ask)
+		}
+		resp, err := generate(model, &llm.Request{Messages: []llm.Message{llm.User(q.Ask)}, Tools: offered, Temperature: &zero, MaxTokens: 400}, way == "auto")
+		if err != nil && llm.KindOf(err) != llm.BrokenPromise {
+			fmt.Println(q.Ask, err)
+		}
+		calls := resp.Message.Calls()
+		asked[i%2]++
+		if q.RightTool(calls) {
+			named[i%2]++
+		}
+		if q.Right(calls) {
+			right[i%2]++
+		} else if r.verbose && i%2 == 0 {
+			fmt.Printf("%s\n  got  %s %q\n", q.Ask, show(calls), resp.Message.Text())
+		}
+	}
+	for half, name := range []string{"tuned", "held back"} {
+		n := float64(max(asked[half], 1))
+		fmt.Printf("%-14s %-7s %4d requests, %s: right tool %.1f %%, right call %.1f %%; %.0f s\n", "everyday", way, asked[half], name, 100*float64(named[half])/n, 100*float64(right[half])/n, time.Since(start).Seconds())
+	}
+	return nil
+}
+
+// best returns the three tools that fit a request best.
+func best(tools []llm.ToolDef, text string) []llm.ToolDef {
+	var kept []llm.ToolDef
+	chosen, _ := tool.NewRanker(tools).Select(text, tool.Selection{Tools: 3})
+	for _, at := range chosen {
+		kept = append(kept, tools[at])
+	}
+	return kept
 }
 
 // two asks our own questions that need two tools.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/emulate/internal/wording"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/rank"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
@@ -70,7 +71,19 @@ func (t *conversation) steps(tools []llm.ToolDef) ([]llm.ToolDef, string) {
 		return tools[at : at+1], fmt.Sprintf("the request gives a text and the one file to write it to, which %s takes", tools[at].Name)
 	}
 	if clauses := rank.Clauses(strings.Trim(t.text, " \"'“”\n")); len(clauses) > 1 && len(tools) > 1 {
+		done := false // a part before names what it is about
 		for _, clause := range clauses {
+			if at, why := byTask(tools, clause); at >= 0 {
+				done = true
+				if !slices.ContainsFunc(steps, func(d llm.ToolDef) bool { return d.Name == tools[at].Name }) {
+					steps = append(steps, tools[at])
+					notes = append(notes, why)
+				}
+				continue
+			}
+			if done && answers(clause) {
+				continue
+			}
 			best, score := pick(tools, clause)
 			least := leastClauseFit
 			if len(rank.Stems(clause)) < leastClauseWords {
@@ -88,6 +101,9 @@ func (t *conversation) steps(tools []llm.ToolDef) ([]llm.ToolDef, string) {
 	if len(steps) > 1 {
 		return steps, "the request asks for several things: " + strings.Join(notes, ", ")
 	}
+	if at, why := byTask(tools, t.text); at >= 0 {
+		return tools[at : at+1], why
+	}
 	best, score := pick(tools, t.text)
 	name := tools[best].Name
 	switch {
@@ -103,6 +119,32 @@ func (t *conversation) steps(tools []llm.ToolDef) ([]llm.ToolDef, string) {
 		return nil, fmt.Sprintf("%s fits the request (%.2f) but needs values that the conversation does not have", name, score)
 	}
 	return tools[best : best+1], fmt.Sprintf("%s fits the request (%.2f, at least %.2f)", name, score, leastFit)
+}
+
+// byTask returns the tool for the file, folder, address, program or text that a request
+// names, and the reason. It returns -1 if the request names none, or if no tool takes it.
+func byTask(tools []llm.ToolDef, text string) (int, string) {
+	t := taskOf(text)
+	if t.deed == noDeed {
+		return -1, ""
+	}
+	if !t.sure {
+		if best, score := pick(tools, text); score >= leastFit && !lacks(tools[best], text) {
+			return -1, ""
+		}
+	}
+	at := forDeed(tools, t.deed, text)
+	if at < 0 {
+		return -1, ""
+	}
+	return at, fmt.Sprintf("%s, which %s takes", t.reason, tools[at].Name)
+}
+
+// answers reports whether a part of a request only says what to do with the result of
+// the part before: "and tell me which one is newest".
+func answers(clause string) bool {
+	first, _, _ := strings.Cut(strings.ToLower(clause), " ")
+	return slices.Contains([]string{"tell", "explain", "summarise", "summarize", "describe", "say", "answer"}, first)
 }
 
 // demanding are words with which a part of a request that wants something of its
@@ -156,7 +198,7 @@ func pick(tools []llm.ToolDef, text string) (int, float64) {
 		return slices.IndexFunc(tools, func(d llm.ToolDef) bool { return d.Name == named[0].Name }), 1
 	}
 	for i, d := range tools {
-		docs[i] = rank.Document(d.Name, d.Description, decode[map[string]any](d.Schema))
+		docs[i] = rank.Document(d.Name, d.Description, js.Decode[map[string]any](d.Schema))
 	}
 	best := 0
 	if hits := rank.New(docs).Search(text, 2); len(hits) > 0 {
@@ -219,8 +261,8 @@ func lists(d llm.ToolDef, lower string) bool {
 	root := keywordsOf(d.Schema)
 	props := keywordsOf(root["properties"])
 	for _, p := range props {
-		if slices.ContainsFunc(decode[[]json.RawMessage](keywordsOf(p)["enum"]), func(v json.RawMessage) bool {
-			return len(decode[string](v)) >= leastListed && says(lower, v)
+		if slices.ContainsFunc(js.Decode[[]json.RawMessage](keywordsOf(p)["enum"]), func(v json.RawMessage) bool {
+			return len(js.Decode[string](v)) >= leastListed && says(lower, v)
 		}) {
 			return true
 		}
@@ -338,7 +380,7 @@ func needsAddress(props keywords, s *schema.Shape) bool {
 // speak of itself: what its values can be made of. Words side by side count once.
 func foreign(d llm.ToolDef, text string) int {
 	own := map[string]bool{}
-	for _, f := range rank.Document(d.Name, d.Description, decode[map[string]any](d.Schema))[:3] {
+	for _, f := range rank.Document(d.Name, d.Description, js.Decode[map[string]any](d.Schema))[:3] {
 		for _, w := range rank.Stems(f.Text) {
 			own[w] = true
 		}

@@ -79,7 +79,7 @@ func TestDecide(t *testing.T) {
 }
 
 func TestEvidence(t *testing.T) {
-	e := (&conversation{text: "Find the fastest route to Rome in 2020, in metric units, with toll roads avoided."}).evidence("find_route")
+	e := (&conversation{text: "Find the fastest route to Rome in 2020, in metric units, with toll roads avoided."}).evidence(llm.ToolDef{Name: "find_route"})
 	for _, c := range []struct {
 		name, schema string
 		offers       bool
@@ -95,11 +95,11 @@ func TestEvidence(t *testing.T) {
 		if got := e.Offers(c.name, json.RawMessage(c.schema)); got != c.offers {
 			t.Errorf("%s %s: offered %v", c.name, c.schema, got)
 		}
-		if got := e.Affirms(c.name, json.RawMessage(c.schema)) != nil; got != c.affirms {
+		if got := e.affirms(c.name, json.RawMessage(c.schema)) != nil; got != c.affirms {
 			t.Errorf("%s: affirmed %v", c.name, got)
 		}
 	}
-	if (&conversation{text: "Do not avoid tolls"}).evidence("").Affirms("avoid_tolls", json.RawMessage(`{"type":"boolean"}`)) != nil {
+	if (&conversation{text: "Do not avoid tolls"}).evidence(llm.ToolDef{Name: ""}).affirms("avoid_tolls", json.RawMessage(`{"type":"boolean"}`)) != nil {
 		t.Error("what is refused is not affirmed")
 	}
 	if got := choicesIn("Can be 'melting', 'freezing' or \"boiling\"."); len(got) != 3 {

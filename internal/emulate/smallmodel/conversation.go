@@ -30,8 +30,13 @@ func (t *conversation) Request() string { return t.text }
 // Answered reports whether results of calls follow the request.
 func (t *conversation) Answered() bool { return t.done }
 
+// Refers reports whether the request names something that only a tool can look at.
+func (t *conversation) Refers(tools []llm.ToolDef) bool {
+	return taskOf(t.text).deed != noDeed || len(namedIn(tools, t.text)) > 0
+}
+
 // Evidence returns what the conversation says about the arguments of a tool.
-func (t *conversation) Evidence(tool string) emulate.Evidence { return t.evidence(tool) }
+func (t *conversation) Evidence(tool llm.ToolDef) emulate.Evidence { return t.evidence(tool) }
 
 // maxKnown bounds how much of a conversation is searched for values.
 const maxKnown = 16 << 10

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/internal/emulate/internal/wording"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/rank"
 )
 
@@ -22,13 +23,13 @@ type moment struct {
 const monthNames = `jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?`
 
 // dayForms are the ways to write a day; the names of their groups are the parts.
-var dayForms = []*regexp.Regexp{
-	regexp.MustCompile(`(?:^|[^\d.])(?P<y>(?:19|20)\d\d)[-./](?P<m>\d{1,2})[-./](?P<d>\d{1,2})`),
-	regexp.MustCompile(`(?:^|\D)(?P<y>(?:19|20)\d\d)(?P<m>[01]\d)(?P<d>[0-3]\d)(?:\D|$)`),
-	regexp.MustCompile(`(?:^|[^\d./-])(?P<m>\d{1,2})[-./](?P<d>\d{1,2})[-./](?P<y>(?:19|20)\d\d)`),
-	regexp.MustCompile(`(?i)\b(?P<name>` + monthNames + `)\.? (?P<d>\d{1,2})(?:st|nd|rd|th)?\b(?:,? (?:of |in )?(?P<y>(?:19|20)\d\d)\b)?`),
-	regexp.MustCompile(`(?i)\b(?P<d>\d{1,2})(?:st|nd|rd|th)? (?:of )?(?P<name>` + monthNames + `)\b(?:,? (?:of |in )?(?P<y>(?:19|20)\d\d)\b)?`),
-	regexp.MustCompile(`(?P<y>(?:19|20)\d\d)年(?P<m>\d{1,2})月(?P<d>\d{1,2})日`),
+var dayForms = []lazy{
+	pattern(`(?:^|[^\d.])(?P<y>(?:19|20)\d\d)[-./](?P<m>\d{1,2})[-./](?P<d>\d{1,2})`),
+	pattern(`(?:^|\D)(?P<y>(?:19|20)\d\d)(?P<m>[01]\d)(?P<d>[0-3]\d)(?:\D|$)`),
+	pattern(`(?:^|[^\d./-])(?P<m>\d{1,2})[-./](?P<d>\d{1,2})[-./](?P<y>(?:19|20)\d\d)`),
+	pattern(`(?i)\b(?P<name>` + monthNames + `)\.? (?P<d>\d{1,2})(?:st|nd|rd|th)?\b(?:,? (?:of |in )?(?P<y>(?:19|20)\d\d)\b)?`),
+	pattern(`(?i)\b(?P<d>\d{1,2})(?:st|nd|rd|th)? (?:of )?(?P<name>` + monthNames + `)\b(?:,? (?:of |in )?(?P<y>(?:19|20)\d\d)\b)?`),
+	pattern(`(?P<y>(?:19|20)\d\d)年(?P<m>\d{1,2})月(?P<d>\d{1,2})日`),
 }
 
 // maxMoments bounds how many days and times are taken from a text.
@@ -41,8 +42,8 @@ func daysIn(text string) []moment {
 	var out []moment
 	year := 0
 	for _, form := range dayForms {
-		for _, m := range form.FindAllStringSubmatchIndex(text, maxMoments) {
-			d := momentOf(form, text, m)
+		for _, m := range form().FindAllStringSubmatchIndex(text, maxMoments) {
+			d := momentOf(form(), text, m)
 			if d.month < 1 || d.month > 12 || d.day < 1 || d.day > 31 || slices.ContainsFunc(out, func(o moment) bool { return o.at == d.at }) {
 				continue
 			}
@@ -91,8 +92,8 @@ func momentOf(form *regexp.Regexp, text string, m []int) moment {
 }
 
 var (
-	todayIs     = regexp.MustCompile(`(?:today|now|current date|currently|it)(?:'s| is| it's)? `)
-	relativeDay = regexp.MustCompile(`\b(?:day after tomorrow|tomorrow|(?:(next|this|upcoming|coming|on) )?(monday|tuesday|wednesday|thursday|friday|saturday|sunday)( next week)?)\b`)
+	todayIs     = pattern(`(?:today|now|current date|currently|it)(?:'s| is| it's)? `)
+	relativeDay = pattern(`\b(?:day after tomorrow|tomorrow|(?:(next|this|upcoming|coming|on) )?(monday|tuesday|wednesday|thursday|friday|saturday|sunday)( next week)?)\b`)
 )
 
 // relative adds the days that are given by their distance from today, if the text has
@@ -105,7 +106,7 @@ func relative(lower string, days []moment) []moment {
 	at := days[today].at
 	base := time.Date(days[today].year, time.Month(days[today].month), days[today].day, 0, 0, 0, 0, time.UTC)
 	var out []moment
-	for _, m := range relativeDay.FindAllStringSubmatchIndex(lower, maxMoments) {
+	for _, m := range relativeDay().FindAllStringSubmatchIndex(lower, maxMoments) {
 		named := m[4] >= 0 // by the day of the week
 		if named && (m[1] <= at && at-m[1] <= len(", september ") || m[0] > at && strings.TrimSpace(lower[m[1]:]) == "") {
 			continue // today's: "today is Monday, April 25th"
@@ -129,7 +130,7 @@ func relative(lower string, days []moment) []moment {
 
 // isToday reports whether the text before a day means today.
 func isToday(lower string, at int) bool {
-	before := todayIs.FindAllStringIndex(lower[:min(at, len(lower))], -1)
+	before := todayIs().FindAllStringIndex(lower[:min(at, len(lower))], -1)
 	if len(before) == 0 {
 		return false
 	}
@@ -151,7 +152,7 @@ func weekday(name string) int {
 	return slices.Index([]string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}, name)
 }
 
-var clockForm = regexp.MustCompile(`(?i)(?:^|[^\d:.])(\d{1,2})(?::(\d{2}))?(?::\d{2})?(?: ?(a\.?m|p\.?m)\b| in the (morning|afternoon|evening)| (?:o'clock)|\b)`)
+var clockForm = pattern(`(?i)(?:^|[^\d:.])(\d{1,2})(?::(\d{2}))?(?::\d{2})?(?: ?(a\.?m|p\.?m)\b| in the (morning|afternoon|evening)| (?:o'clock)|\b)`)
 
 // clocksIn returns the times of day that a text speaks of, as 15:04.
 func clocksIn(text string) []string {
@@ -161,7 +162,7 @@ func clocksIn(text string) []string {
 			out = append(out, at)
 		}
 	}
-	for _, m := range clockForm.FindAllStringSubmatch(text, 4*maxMoments) {
+	for _, m := range clockForm().FindAllStringSubmatch(text, 4*maxMoments) {
 		hour, _ := strconv.Atoi(m[1])
 		minute, _ := strconv.Atoi(m[2])
 		half := strings.ToLower(m[3] + m[4])
@@ -187,22 +188,22 @@ func clocksIn(text string) []string {
 
 // dayLayout finds the form of a day in a description, and the time after it.
 var (
-	dayLayout   = regexp.MustCompile(`(?i)(yyyy|mm|dd)([-/.]?)(mm|dd)([-/.]?)(yyyy|dd)([t ']+hh:mm(?::ss)?z?)?`)
-	timeLayout  = regexp.MustCompile(`(?i)hh:mm(:ss)?|24[- ]hour`)
-	timeExample = regexp.MustCompile(`['" ]\d\d:\d\d['")., ]`)
+	dayLayout   = pattern(`(?i)(yyyy|mm|dd)([-/.]?)(mm|dd)([-/.]?)(yyyy|dd)([t ']+hh:mm(?::ss)?z?)?`)
+	timeLayout  = pattern(`(?i)hh:mm(:ss)?|24[- ]hour`)
+	timeExample = pattern(`['" ]\d\d:\d\d['")., ]`)
 )
 
 // moments returns the values that the conversation has for a parameter that takes
 // a day or a time in a form that its description names, and whether it takes one.
 func (e *evidence) moments(name string, s keywords) (values []string, takes bool) {
-	about := decode[string](s["description"])
-	isDay := decode[string](s["format"]) == "date" || slices.Contains(rank.Stems(name), "date")
-	if m := dayLayout.FindStringSubmatch(about); m != nil && (isDay || !timeLayout.MatchString(dayLayout.ReplaceAllString(about, ""))) {
+	about := js.Decode[string](s["description"])
+	isDay := js.Decode[string](s["format"]) == "date" || slices.Contains(rank.Stems(name), "date")
+	if m := dayLayout().FindStringSubmatch(about); m != nil && (isDay || !timeLayout().MatchString(dayLayout().ReplaceAllString(about, ""))) {
 		return e.written(name, m[1:]), true
 	} else if isDay {
 		return e.written(name, []string{"yyyy", "-", "mm", "-", "dd", ""}), true
 	}
-	if timeLayout.MatchString(about) || slices.Contains(rank.Stems(name), "time") && timeExample.MatchString(about) {
+	if timeLayout().MatchString(about) || slices.Contains(rank.Stems(name), "time") && timeExample().MatchString(about) {
 		tail := ""
 		if strings.Contains(strings.ToLower(about), "hh:mm:ss") {
 			tail = ":00"

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/emulate/internal/wording"
+	"github.com/toolpost/toolpost/internal/js"
 )
 
 // Numbers returns the allowed numbers of the conversation, and the default. If a
@@ -17,7 +18,7 @@ func (e *evidence) Numbers(name, typ string, raw json.RawMessage, item bool, all
 	if counted := e.counted(name); len(counted) == 1 && allowed(counted[0]) && !item {
 		return []json.RawMessage{json.RawMessage(counted[0])}
 	}
-	about := strings.ToLower(name + " " + decode[string](s["description"]))
+	about := strings.ToLower(name + " " + js.Decode[string](s["description"]))
 	ofHundred := strings.Contains(strings.ReplaceAll(about, "%", "percent"), "percent")
 	shares := typ == "number" && (!ofHundred || strings.Contains(about, "decimal"))
 	numbers := slices.DeleteFunc(slices.Clone(e.numbers), func(n wording.Number) bool {

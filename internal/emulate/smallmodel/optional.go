@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/internal/emulate/internal/wording"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/rank"
 )
 
@@ -63,12 +64,12 @@ func (e *evidence) asks(words map[string]bool) bool {
 // yesNo returns the value for yes of a parameter that takes yes or no, as a
 // boolean or as a word; nil if it takes something else.
 func yesNo(s keywords) json.RawMessage {
-	if decode[string](s["type"]) == "boolean" {
+	if js.Decode[string](s["type"]) == "boolean" {
 		return json.RawMessage("true")
 	}
 	var yes, no json.RawMessage
-	for _, v := range decode[[]json.RawMessage](s["enum"]) {
-		switch strings.ToLower(decode[string](v)) {
+	for _, v := range js.Decode[[]json.RawMessage](s["enum"]) {
+		switch strings.ToLower(js.Decode[string](v)) {
 		case "true", "yes":
 			yes = v
 		case "false", "no":

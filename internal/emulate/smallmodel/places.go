@@ -1,6 +1,8 @@
 package smallmodel
 
 import (
+	"cmp"
+	_ "embed"
 	"slices"
 	"strings"
 	"sync"
@@ -11,101 +13,50 @@ import (
 	"github.com/toolpost/toolpost/internal/rank"
 )
 
-// regions are the states of the USA and of Canada by their letters, and the cities
-// of about a hundred thousand people and more, and capitals, that are meant when
-// nothing else is said.
-var regions = []struct{ code, name, cities string }{
-	{"AL", "Alabama", "Birmingham,Huntsville,Montgomery"},
-	{"AK", "Alaska", "Anchorage,Juneau,Fairbanks"},
-	{"AZ", "Arizona", "Phoenix,Tucson,Mesa,Scottsdale,Tempe,Chandler,Gilbert"},
-	{"AR", "Arkansas", "Little Rock,Fayetteville"},
-	{"CA", "California", "Los Angeles,San Diego,San Jose,San Francisco,Fresno,Sacramento,Long Beach,Oakland,Bakersfield,Anaheim,Stockton,Riverside,Irvine,Santa Ana,Chula Vista,Fremont,Santa Clarita,San Bernardino,Modesto,Fontana,Moreno Valley,Oxnard,Huntington Beach,Glendale,Elk Grove,Santa Rosa,Rancho Cucamonga,Oceanside,Garden Grove,Lancaster,Palmdale,Salinas,Hayward,Sunnyvale,Escondido,Visalia,Pomona,Fullerton,Torrance,Pasadena,Santa Clara,Simi Valley,Thousand Oaks,Vallejo,Concord,Berkeley,Fairfield,Richmond,Antioch,Carlsbad,Costa Mesa,Temecula,Ventura,West Covina,Burbank,Inglewood,San Mateo,Daly City,Vacaville"},
-	{"CO", "Colorado", "Denver,Colorado Springs,Boulder,Aurora,Fort Collins"},
-	{"CT", "Connecticut", "Hartford,New Haven,Stamford,Bridgeport"},
-	{"DE", "Delaware", "Wilmington,Dover"},
-	{"FL", "Florida", "Miami,Orlando,Tampa,Jacksonville,Fort Lauderdale,Tallahassee,St. Petersburg,Gainesville"},
-	{"GA", "Georgia", "Atlanta,Savannah,Augusta,Macon"},
-	{"HI", "Hawaii", "Honolulu"},
-	{"ID", "Idaho", "Boise,Idaho Falls"},
-	{"IL", "Illinois", "Chicago,Springfield,Naperville,Peoria"},
-	{"IN", "Indiana", "Indianapolis,Fort Wayne,Bloomington"},
-	{"IA", "Iowa", "Des Moines,Cedar Rapids,Iowa City"},
-	{"KS", "Kansas", "Wichita,Topeka,Overland Park"},
-	{"KY", "Kentucky", "Louisville,Lexington"},
-	{"LA", "Louisiana", "New Orleans,Baton Rouge,Lafayette,Shreveport"},
-	{"ME", "Maine", "Lewiston"},
-	{"MD", "Maryland", "Baltimore,Annapolis"},
-	{"MA", "Massachusetts", "Boston,Cambridge,Worcester,Somerville"},
-	{"MI", "Michigan", "Detroit,Ann Arbor,Grand Rapids,Lansing"},
-	{"MN", "Minnesota", "Minneapolis,St. Paul,Saint Paul,Duluth,Rochester"},
-	{"MS", "Mississippi", "Jackson,Biloxi"},
-	{"MO", "Missouri", "St. Louis,Kansas City"},
-	{"MT", "Montana", "Billings,Missoula,Bozeman"},
-	{"NE", "Nebraska", "Omaha,Lincoln"},
-	{"NV", "Nevada", "Las Vegas,Reno,Henderson,Carson City"},
-	{"NH", "New Hampshire", "Nashua"},
-	{"NJ", "New Jersey", "Newark,Jersey City"},
-	{"NM", "New Mexico", "Albuquerque,Santa Fe,Las Cruces"},
-	{"NY", "New York", "New York,New York City,NYC,Brooklyn,Manhattan,Queens,Buffalo,Albany,Syracuse,Yonkers"},
-	{"NC", "North Carolina", "Charlotte,Raleigh,Durham,Greensboro,Asheville,Chapel Hill"},
-	{"ND", "North Dakota", "Fargo,Bismarck"},
-	{"OH", "Ohio", "Columbus,Cleveland,Cincinnati,Toledo,Akron,Dayton"},
-	{"OK", "Oklahoma", "Oklahoma City,Tulsa"},
-	{"OR", "Oregon", "Portland,Eugene,Bend"},
-	{"PA", "Pennsylvania", "Philadelphia,Pittsburgh,Harrisburg,Allentown"},
-	{"RI", "Rhode Island", "Providence"},
-	{"SC", "South Carolina", "Charleston,Columbia,Greenville"},
-	{"SD", "South Dakota", "Sioux Falls,Rapid City"},
-	{"TN", "Tennessee", "Nashville,Memphis,Knoxville,Chattanooga"},
-	{"TX", "Texas", "Houston,San Antonio,Dallas,Austin,Fort Worth,El Paso,Arlington,Plano,Corpus Christi,Lubbock"},
-	{"UT", "Utah", "Salt Lake City,Provo,Ogden"},
-	{"VT", "Vermont", "Burlington,Montpelier"},
-	{"VA", "Virginia", "Virginia Beach,Norfolk,Alexandria,Roanoke"},
-	{"WA", "Washington", "Seattle,Spokane,Tacoma,Bellevue,Redmond,Olympia"},
-	{"DC", "District of Columbia", "Washington"},
-	{"WV", "West Virginia", "Charleston"},
-	{"WI", "Wisconsin", "Milwaukee,Madison,Green Bay"},
-	{"WY", "Wyoming", "Cheyenne"},
-	{"BC", "British Columbia", "Victoria"},
+//go:embed places.txt
+var placesText string
+
+// area is a state with its letters, or a country without, and the cities that usually mean it.
+type area struct {
+	code, name string
+	cities     []string
 }
 
-// countries are countries, as they are written after a city, with the cities that
-// usually mean them.
-var countries = []struct{ name, cities string }{
-	{"UK", "London,Manchester,Liverpool,Edinburgh,Glasgow,Oxford,Bristol,Leeds"}, {"France", "Paris,Lyon,Marseille,Nice,Bordeaux"},
-	{"Germany", "Berlin,Munich,Hamburg,Frankfurt,Cologne,Stuttgart"}, {"Italy", "Rome,Milan,Venice,Florence,Turin"},
-	{"Spain", "Madrid,Barcelona,Seville,Valencia"}, {"Portugal", "Lisbon,Porto"}, {"Netherlands", "Amsterdam,Rotterdam"},
-	{"Belgium", "Brussels"}, {"Austria", "Vienna,Salzburg"}, {"Switzerland", "Zurich,Geneva,Bern"}, {"Ireland", "Dublin,Cork"},
-	{"Sweden", "Stockholm,Gothenburg"}, {"Norway", "Oslo,Bergen"}, {"Denmark", "Copenhagen"}, {"Finland", "Helsinki"}, {"Poland", "Warsaw,Krakow"},
-	{"Czech Republic", "Prague"}, {"Hungary", "Budapest"}, {"Greece", "Athens"}, {"Turkey", "Istanbul,Ankara"}, {"Russia", "Moscow,Saint Petersburg"},
-	{"Israel", "Tel Aviv,Jerusalem,Haifa"}, {"UAE", "Dubai,Abu Dhabi"}, {"Egypt", "Cairo,Alexandria"}, {"Kenya", "Nairobi"}, {"Nigeria", "Lagos,Abuja"},
-	{"South Africa", "Cape Town,Johannesburg"}, {"India", "Delhi,New Delhi,Mumbai,Bangalore,Hyderabad,Chennai,Kolkata,Pune,Jaipur"},
-	{"Pakistan", "Karachi,Lahore,Islamabad"}, {"China", "Beijing,Shanghai,Guangzhou,Shenzhen,Chengdu,Hangzhou,Wuhan"}, {"Japan", "Tokyo,Osaka,Kyoto,Nagoya,Sapporo"},
-	{"South Korea", "Seoul,Busan"}, {"Taiwan", "Taipei"}, {"Thailand", "Bangkok,Chiang Mai,Phuket"}, {"Vietnam", "Hanoi,Ho Chi Minh City,Da Nang"},
-	{"Indonesia", "Jakarta,Bali"}, {"Malaysia", "Kuala Lumpur"}, {"Philippines", "Manila,Cebu"}, {"Singapore", "Singapore"},
-	{"Australia", "Sydney,Melbourne,Brisbane,Perth,Adelaide,Canberra"}, {"New Zealand", "Auckland,Wellington"}, {"Canada", "Toronto,Montreal,Vancouver,Ottawa,Calgary,Edmonton,Quebec City"},
-	{"Mexico", "Mexico City,Cancun,Guadalajara"}, {"Brazil", "Rio de Janeiro,Sao Paulo,Brasilia"}, {"Argentina", "Buenos Aires"}, {"Chile", "Santiago"},
-	{"Peru", "Lima"}, {"Colombia", "Bogota"}, {"Cuba", "Havana"},
-}
+// areas are the areas of places.txt. The states come first.
+var areas = sync.OnceValue(func() (list []area) {
+	for line := range strings.Lines(placesText) {
+		if fields := strings.Split(strings.TrimSpace(line), "|"); len(fields) == 3 {
+			list = append(list, area{fields[0], fields[1], strings.Split(fields[2], ",")})
+		}
+	}
+	return list
+})
 
 // gazetteer maps the name of a city in lower case to its state or country, and the
 // names of states and countries to their spelling.
 var gazetteer = sync.OnceValue(func() (g struct{ of, written map[string]string }) {
 	g.of, g.written = map[string]string{}, map[string]string{}
-	for _, c := range countries {
-		g.written[strings.ToLower(c.name)] = c.name
-		for city := range strings.SplitSeq(c.cities, ",") {
-			g.of[strings.ToLower(city)] = c.name
+	add := func(a area) {
+		spelled := cmp.Or(a.code, a.name)
+		g.written[strings.ToLower(a.name)], g.written[strings.ToLower(spelled)] = spelled, spelled
+		for _, city := range a.cities {
+			g.of[strings.ToLower(city)] = spelled
 		}
 	}
-	for _, r := range slices.Backward(regions) { // the first that has a city keeps it
-		g.written[strings.ToLower(r.name)], g.written[strings.ToLower(r.code)] = r.code, r.code
-		for city := range strings.SplitSeq(r.cities, ",") {
-			g.of[strings.ToLower(city)] = r.code
-		}
+	for _, a := range slices.Backward(areas()) { // the first that has a city keeps it
+		add(a)
 	}
 	return g
 })
+
+// states yields the areas that are states.
+func states(yield func(area) bool) {
+	for _, a := range areas() {
+		if a.code != "" && !yield(a) {
+			return
+		}
+	}
+}
 
 // shortCities are what people call some cities.
 var shortCities = map[string]string{"LA": "Los Angeles", "SF": "San Francisco", "NYC": "New York", "NY": "New York", "San Fran": "San Francisco", "Philly": "Philadelphia", "Vegas": "Las Vegas", "New York City": "New York", "D.C.": "Washington", "DC": "Washington"}
@@ -125,7 +76,7 @@ func (e *evidence) states(name, about string) []string {
 		return nil
 	}
 	var out []string
-	for _, r := range regions {
+	for r := range states {
 		if wording.Mentions(e.lower, strings.ToLower(r.name)) || wording.Mentions(e.request, r.code) {
 			out = append(out, r.code)
 		}
@@ -227,7 +178,7 @@ func capitalsAt(words []string) (int, string) {
 
 func monthOrDay(word string) bool {
 	lower := strings.ToLower(strings.Trim(word, wording.Edge))
-	return weekday(lower) >= 0 || dayForms[3].MatchString(lower+" 1")
+	return weekday(lower) >= 0 || dayForms[3]().MatchString(lower+" 1")
 }
 
 // regionAt returns the state or country that the words begin with.
@@ -260,7 +211,7 @@ func (e *evidence) located(name string) []string {
 			out = append(out, p.name)
 			continue
 		}
-		for _, r := range regions {
+		for r := range states {
 			out = append(out, p.name+", "+r.code)
 		}
 	}

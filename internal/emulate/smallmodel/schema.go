@@ -1,7 +1,6 @@
 package smallmodel
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 
@@ -34,27 +33,5 @@ func (k keywords) has(names ...string) bool {
 
 // enum returns the schema of a string that is one of texts.
 func enum(texts []string) json.RawMessage {
-	return slices.Concat([]byte(`{"enum":`), marshal(texts), []byte("}"))
-}
-
-// marshal writes a value that always has a JSON form, without the escapes that
-// only HTML needs.
-func marshal(v any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return json.RawMessage("null")
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
-}
-
-// decode reads a value of type T. It returns the zero value if raw has another type.
-func decode[T any](raw json.RawMessage) T {
-	var v T
-	if len(raw) > 0 && json.Unmarshal(raw, &v) != nil {
-		var zero T
-		return zero
-	}
-	return v
+	return slices.Concat([]byte(`{"enum":`), js.Marshal(texts), []byte("}"))
 }

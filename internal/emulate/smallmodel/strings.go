@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/internal/emulate/internal/wording"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/rank"
 )
 
@@ -37,7 +38,7 @@ func (e *evidence) Text(name string, raw json.RawMessage) json.RawMessage {
 	if dated := e.dated(name, s, size); dated != nil || s.has("format") {
 		return dated
 	}
-	about := decode[string](s["description"])
+	about := js.Decode[string](s["description"])
 	if strings.Contains(strings.ToLower(about), "yyyy-mm-dd") && size.takes("2026-01-31") {
 		return json.RawMessage(`{"type":"string","format":"date"}`)
 	}
@@ -96,9 +97,9 @@ func (e *evidence) copied(size lengths, about string) json.RawMessage {
 type lengths struct{ least, most int }
 
 func sizeOf(s keywords) lengths {
-	size := lengths{decode[int](s["minLength"]), math.MaxInt}
+	size := lengths{js.Decode[int](s["minLength"]), math.MaxInt}
 	if s.has("maxLength") {
-		size.most = decode[int](s["maxLength"])
+		size.most = js.Decode[int](s["maxLength"])
 	}
 	return size
 }

@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
 // TestCopyingWithLengths: a bound on the length of a string does not stop it from
 // being copied out of the conversation.
 func TestCopyingWithLengths(t *testing.T) {
-	e := conversationOf([]llm.Message{llm.User("Look up the population of Reykjavik and of Oslo")}).evidence("look_up")
+	e := conversationOf([]llm.Message{llm.User("Look up the population of Reykjavik and of Oslo")}).evidence(llm.ToolDef{Name: "look_up"})
 	for _, c := range []struct{ schema, want, not string }{
 		{`{"type":"string"}`, `"x-copied"`, ""},
 		{`{"type":"string","minLength":1}`, `"x-copied"`, ""},
@@ -47,11 +48,11 @@ func TestPathsAndTexts(t *testing.T) {
 		{`Write me a poem`, ``, ``},
 		{`Don't tell me what's in it, e.g. now and/or later`, ``, ``},
 	} {
-		e := conversationOf([]llm.Message{llm.User(c.say)}).evidence("write_file")
-		if got := string(marshal(e.paths())); got != c.path && !(c.path == "" && got == "null") {
+		e := conversationOf([]llm.Message{llm.User(c.say)}).evidence(llm.ToolDef{Name: "write_file"})
+		if got := string(js.Marshal(e.paths())); got != c.path && !(c.path == "" && got == "null") {
 			t.Errorf("%s: paths %s, want %s", c.say, got, c.path)
 		}
-		if got := string(marshal(dictated(c.say))); got != c.content && !(c.content == "" && got == "null") {
+		if got := string(js.Marshal(dictated(c.say))); got != c.content && !(c.content == "" && got == "null") {
 			t.Errorf("%s: texts %s, want %s", c.say, got, c.content)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/internal/emulate"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -166,8 +167,8 @@ func TestGateNeedsValues(t *testing.T) {
 func FuzzMoments(f *testing.F) {
 	f.Add("tomorrow at 5:30pm, today is Monday, 12 May 2031, or 31/12/1999", "in the format YYYY-MM-DD")
 	f.Fuzz(func(t *testing.T, text, about string) {
-		e := (&conversation{text: text, known: text}).evidence("tool")
-		property := marshal(map[string]string{"type": "string", "description": about})
+		e := (&conversation{text: text, known: text}).evidence(llm.ToolDef{Name: "tool"})
+		property := js.Marshal(map[string]string{"type": "string", "description": about})
 		for _, name := range []string{"date", "start_time", "city", "artist"} {
 			e.Offers(name, property)
 			if out := e.Text(name, property); out != nil && !json.Valid(out) {
@@ -186,7 +187,7 @@ func TestGateFindsEveryTool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range decode[[]struct {
+	for _, row := range js.Decode[[]struct {
 		Name, Description string
 		Parameters        json.RawMessage
 	}](raw) {
@@ -198,7 +199,7 @@ func TestGateFindsEveryTool(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range bytes.Lines(bytes.TrimSpace(raw)) {
-			row := decode[struct {
+			row := js.Decode[struct {
 				Text string
 				Want []string
 			}](line)
