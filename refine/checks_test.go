@@ -92,6 +92,16 @@ func TestTheErrorOfACheckSurvives(t *testing.T) {
 	}
 }
 
+// TestACheckSeesAValueOnce: a check may be expensive, and an answer can be read in several ways.
+func TestACheckSeesAValueOnce(t *testing.T) {
+	seen := 0
+	m := &actor{says: []any{goodBooking}}
+	_, err := refine.Into(t.Context(), m, ask(), 1, func(booking) error { seen++; return errOrder })
+	if !errors.Is(err, errOrder) || seen != 1 {
+		t.Errorf("checked %d times: %v", seen, err)
+	}
+}
+
 // TestAnotherReadingMayPass: of several values in an answer the first counts that
 // no check refuses.
 func TestAnotherReadingMayPass(t *testing.T) {

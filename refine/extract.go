@@ -40,6 +40,7 @@ func (f form) refuses(value json.RawMessage) *failure {
 // value that the model did not mean is worse than an error.
 func extract(text string, want form, cut bool) (found, *failure) {
 	var wrong *failure
+	refused := make(map[string]bool) // several readings may have the same value
 	for rd := range readings(text) {
 		if class := rd.Class(); class > llm.Completion || class == llm.Completion && cut {
 			continue
@@ -47,6 +48,9 @@ func extract(text string, want form, cut bool) (found, *failure) {
 		checked, warnings := shape(rd.Value, want.schema)
 		value, faults := checked.Args, checked.Faults
 		if len(faults) == 0 {
+			if refused[string(value)] {
+				continue
+			}
 			if f := want.refuses(value); f != nil {
 				if wrong == nil || f.cause == "" || wrong.cause != causeValue {
 					wrong = f
@@ -54,6 +58,7 @@ func extract(text string, want form, cut bool) (found, *failure) {
 				if f.cause == "" {
 					break
 				}
+				refused[string(value)] = true
 				continue
 			}
 			if len(rd.Edits) > 0 {

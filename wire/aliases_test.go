@@ -16,7 +16,8 @@ import (
 
 func limit(t testing.TB, pattern string) catalog.Limit {
 	t.Helper()
-	l, err := catalog.ParseLimit(pattern)
+	var l catalog.Limit
+	err := l.UnmarshalText([]byte(pattern))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,8 @@ import (
 
 // Names that a target does not accept get an alias, and come back.
 func ExampleRules_Apply() {
-	names, err := catalog.ParseLimit("[a-zA-Z0-9_-]{1,64}")
+	var names catalog.Limit
+	err := names.UnmarshalText([]byte("[a-zA-Z0-9_-]{1,64}"))
 	if err != nil {
 		fmt.Println(err)
 		return

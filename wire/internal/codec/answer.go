@@ -20,17 +20,6 @@ const (
 	MaxArgs  = 64 << 20 // bytes of arguments of all calls
 )
 
-// SpanKind is the kind of the text that is being written.
-type SpanKind uint8
-
-const (
-	NoSpan SpanKind = iota
-	TextSpan
-	RefusalSpan
-	ThinkingSpan
-	RedactedSpan
-)
-
 // Answer reads one answer (a choice of the response) and reports it as events, streamed or not. It corrects
 // vendors' mistakes in ids, indexes and finish reasons.
 type Answer struct {
@@ -627,3 +616,13 @@ func (a *Answer) TextPart(t llm.Text) {
 
 // References keeps the parts of thinking that are not text: Mistral's name the documents to which a thought refers.
 const References = "references"
+
+// About returns the metadata of the next piece of text, and nil if there are none.
+func (a *Answer) About() *llm.Text {
+	if a.Probs == nil {
+		return nil
+	}
+	t := &llm.Text{LogProbs: a.Probs}
+	a.Probs = nil
+	return t
+}

@@ -2,10 +2,8 @@ package codec
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
-	"github.com/toolpost/toolpost/internal/wire/history"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -176,23 +174,6 @@ func (o *ObjectArgs) Begin(start llm.CallStart) string {
 	return ""
 }
 
-// wrapOpen begins the object around a value.
-const wrapOpen = `{"` + history.FreeInput + `":`
-
-// Piece returns the text to write for a piece.
-func (o *ObjectArgs) Piece(e *Encoder, args string) string {
-	first := strings.TrimLeft(args, " \t\r\n")
-	if o.Begun || first == "" {
-		return args
-	}
-	if o.Begun = true; first[0] == '{' {
-		return args
-	}
-	o.wrapped = true
-	e.Lost(llm.Degraded, "arguments", objectsOnly)
-	return wrapOpen + args
-}
-
 // End returns the text after the pieces. A call that cannot run stays open.
 func (o *ObjectArgs) End(call *llm.Call) string {
 	if o.wrapped && (o.free || call != nil) {
@@ -200,6 +181,3 @@ func (o *ObjectArgs) End(call *llm.Call) string {
 	}
 	return ""
 }
-
-// objectsOnly is the warning about arguments that are not an object.
-const objectsOnly = "the format takes objects only; the value is under " + history.FreeInput

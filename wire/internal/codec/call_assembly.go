@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -459,4 +460,17 @@ func (a *calls) Call(c llm.Call) {
 	}
 	p.State = c.State
 	a.AddArgs(p, c.Args)
+}
+
+// lostCall keeps what only the format knows about a call that must not be run: it is told without that.
+func (a *calls) lostCall(p *PendingCall) {
+	const at = loss.NestedMark + "invalid call"
+	for key, v := range p.Extra[a.Host.Format] {
+		a.UnknownField(at, []byte(key), v)
+	}
+	for key, v := range js.Members(p.State.Data) {
+		if !slices.Contains(loss.StateMembers, string(key)) {
+			a.UnknownField(at, key, v)
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -428,4 +429,14 @@ func (d *Decoder) ReadRequest() (req *llm.Request, stream bool) {
 		turns.NameResults(req.Messages)
 	}
 	return req, stream
+}
+
+// countSurrogates notes that a request has halves of pairs.
+func (d *Decoder) countSurrogates(body []byte, req *llm.Request) {
+	if !d.Surrogates {
+		return
+	}
+	if js.Halves(body) > 0 {
+		d.ExtraField(&req.Extra, surrogatesField, strconv.AppendInt(nil, int64(replacements(body)), 10))
+	}
 }

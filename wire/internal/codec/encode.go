@@ -311,3 +311,33 @@ func ObjectOf(raw json.RawMessage) json.RawMessage {
 	}
 	return raw
 }
+
+// objectsOnly is the warning about arguments that are not an object.
+const objectsOnly = "the format takes objects only; the value is under " + history.FreeInput
+
+// wrapOpen begins the object around a value.
+const wrapOpen = `{"` + history.FreeInput + `":`
+
+// Piece returns the text to write for a piece.
+func (o *ObjectArgs) Piece(e *Encoder, args string) string {
+	first := strings.TrimLeft(args, " \t\r\n")
+	if o.Begun || first == "" {
+		return args
+	}
+	if o.Begun = true; first[0] == '{' {
+		return args
+	}
+	o.wrapped = true
+	e.Lost(llm.Degraded, "arguments", objectsOnly)
+	return wrapOpen + args
+}
+
+// LostSurrogates warns if the encoded request has more U+FFFD than the client's. Arguments and schemas are copied
+// unchanged and keep their halves.
+func (e *Encoder) LostSurrogates(req *llm.Request) {
+	for _, fields := range req.Extra {
+		if n, ok := js.Int(fields[surrogatesField]); ok && replacements(e.Buf) > int(n) {
+			e.Lost(llm.Degraded, "text", loss.Surrogates)
+		}
+	}
+}

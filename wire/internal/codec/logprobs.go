@@ -18,16 +18,6 @@ func (d *Decoder) LogProbs(list []byte) *llm.LogProbs {
 	return p
 }
 
-// About returns the metadata of the next piece of text, and nil if there are none.
-func (a *Answer) About() *llm.Text {
-	if a.Probs == nil {
-		return nil
-	}
-	t := &llm.Text{LogProbs: a.Probs}
-	a.Probs = nil
-	return t
-}
-
 // TextsOf returns the texts of an answer.
 func TextsOf(parts []llm.Part) []llm.Text {
 	var texts []llm.Text

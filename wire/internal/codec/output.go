@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/loss"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -117,5 +119,52 @@ func (a *output) correct(feature, format string, args ...any) {
 func (a *output) Refuse(err error) {
 	if a.Err == nil {
 		a.Err = err
+	}
+}
+
+// position tracks which bytes of a stream an event came from.
+type position struct {
+	Relaying bool
+	Position Positioner // nil unless relaying
+	Frame    stretch    // the current frame
+	ending   int64      // start of the frame with the finish reason
+	Gap      string     // between frames; the last frame may lack it
+	late     bool       // an event repeats data of the frames since from
+	from     int64
+}
+
+// Next begins the frame that ends at an offset.
+func (p *position) Next(end int64) {
+	p.Frame = stretch{p.Frame.end, end}
+	if p.Position != nil {
+		p.Position.Mark(frameStart)
+	}
+}
+
+// SpanKind is the kind of the text that is being written.
+type SpanKind uint8
+
+const (
+	NoSpan SpanKind = iota
+	TextSpan
+	RefusalSpan
+	ThinkingSpan
+	RedactedSpan
+)
+
+// UnknownField is an unknown member of a stream's events and the path of its object.
+type UnknownField struct{ At, Name string }
+
+// sawSurrogates notes whether an event has U+FFFD, for an answer whose documents have halves.
+func (a *output) sawSurrogates(ev llm.Event) {
+	if !a.replaced {
+		a.replaced = strings.Contains(fmt.Sprintf("%s", ev), replacement)
+	}
+}
+
+// warnSurrogates warns of halves of pairs that were replaced in an answer.
+func (a *output) warnSurrogates() {
+	if a.replaced {
+		a.Warn(llm.Degraded, "text", loss.Surrogates)
 	}
 }

@@ -564,25 +564,6 @@ func (r RelayedCalls) Have(ev llm.Event) bool {
 // stretch is a part of a stream, in bytes.
 type stretch struct{ Start, end int64 }
 
-// position tracks which bytes of a stream an event came from.
-type position struct {
-	Relaying bool
-	Position Positioner // nil unless relaying
-	Frame    stretch    // the current frame
-	ending   int64      // start of the frame with the finish reason
-	Gap      string     // between frames; the last frame may lack it
-	late     bool       // an event repeats data of the frames since from
-	from     int64
-}
-
-// Next begins the frame that ends at an offset.
-func (p *position) Next(end int64) {
-	p.Frame = stretch{p.Frame.end, end}
-	if p.Position != nil {
-		p.Position.Mark(frameStart)
-	}
-}
-
 // MarkFinished notes that the vendor sent a finish reason.
 func (a *Answer) MarkFinished() {
 	if a.Finished {

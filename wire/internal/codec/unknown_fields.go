@@ -13,9 +13,6 @@ import (
 // "/content_block_delta/delta". If the target has no such place at the end, the client gets a warning. Repeated members
 // of events are kept once.
 
-// UnknownField is an unknown member of a stream's events and the path of its object.
-type UnknownField struct{ At, Name string }
-
 // MaxUnknownFields bounds those of one answer.
 const MaxUnknownFields = 64
 
@@ -51,19 +48,6 @@ func (a *output) UnknownField(at string, key, v []byte) {
 		a.unknownFields = append(a.unknownFields, s)
 	}
 	a.ExtraField(&a.Finish.Extra, s.At+loss.NestedMark+loss.PointerEscape.Replace(s.Name), v)
-}
-
-// lostCall keeps what only the format knows about a call that must not be run: it is told without that.
-func (a *calls) lostCall(p *PendingCall) {
-	const at = loss.NestedMark + "invalid call"
-	for key, v := range p.Extra[a.Host.Format] {
-		a.UnknownField(at, []byte(key), v)
-	}
-	for key, v := range js.Members(p.State.Data) {
-		if !slices.Contains(loss.StateMembers, string(key)) {
-			a.UnknownField(at, key, v)
-		}
-	}
 }
 
 // KeepUsage keeps what only the format knows about the usage, with what earlier events of a stream said of it.
