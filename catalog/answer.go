@@ -125,9 +125,14 @@ type Limit struct {
 	pattern  string
 }
 
-// ParseLimit reads a pattern of one character class and a count, such as
+// UnmarshalText reads a pattern of one character class and a count, such as
 // "[a-zA-Z0-9_-]{1,64}" or "[a-zA-Z0-9]{9}".
-func ParseLimit(pattern string) (Limit, error) {
+func (l *Limit) UnmarshalText(pattern []byte) (err error) {
+	*l, err = parseLimit(string(pattern))
+	return err
+}
+
+func parseLimit(pattern string) (Limit, error) {
 	l := Limit{pattern: pattern}
 	class, count, ok := strings.Cut(strings.TrimPrefix(pattern, "["), "]{")
 	if !ok || pattern[0] != '[' || !strings.HasSuffix(count, "}") {

@@ -259,7 +259,7 @@ func TestLimits(t *testing.T) {
 		{"[a-zA-Z0-9_-]{1,64}", "wetter_für", false},
 		{"[a-zA-Z0-9_-]{1,64}", "", false},
 	} {
-		l, err := ParseLimit(c.pattern)
+		l, err := parseLimit(c.pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +268,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "[a]", "a{1}", "[a]{x}", "[a]{2,1}", "[a]{1,9999999}"} {
-		if _, err := ParseLimit(bad); err == nil {
+		if _, err := parseLimit(bad); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
 	}

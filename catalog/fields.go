@@ -161,7 +161,7 @@ func (n yamlNode) setting(i int) (setting, error) {
 	case f.answer != nil:
 		s.answer, err = parseAnswer(text)
 	case f.limit != nil:
-		s.limit, err = ParseLimit(text)
+		err = s.limit.UnmarshalText([]byte(text))
 	case f.values != nil && !slices.Contains(f.values, text):
 		err = fmt.Errorf("%s is one of %s, not %.40q", f.key, strings.Join(f.values, ", "), text)
 	default:

@@ -12,6 +12,7 @@ import (
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/internal/formats"
+	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider/internal/credential"
 	"github.com/toolpost/toolpost/wire"
@@ -61,6 +62,8 @@ type Client struct {
 	// StrictByCheck lets a strict schema of the answer be asked for where the vendor cannot be held to
 	// all of it, with a warning: the answer is checked in any case. Without it such a request is refused.
 	StrictByCheck bool
+	// CacheMarks marks every request for the vendor's prompt cache: see [Model.WithCacheMarks].
+	CacheMarks bool
 
 	Retry    RetryPolicy
 	Timeouts Timeouts
@@ -68,7 +71,7 @@ type Client struct {
 	Limits llm.Limits
 
 	learned   lessons
-	streamers streamers
+	streamers sync.Map // the models that only answer with streams, by Model.key
 	facts     known
 	narrowed  narrowings
 	said      sync.Map // what need not be said again
@@ -92,63 +95,11 @@ func (c *Client) dialects() *dialect.List {
 	return c.Dialects
 }
 
-// Open opens a model by id with a zero Client. The process remembers facts that one
-// request reveals about a model.
-func Open(id string) (llm.Model, error) { return standard.Open(id) }
-
-var standard Client
-
-// Open opens a model by id; see the package comment for the forms. It sends nothing: a
-// wrong key or an unknown name shows with the first request, or with Model.Check.
-// Models of vendors are of type *Model.
-func (c *Client) Open(id string) (llm.Model, error) {
-	if scheme, rest, ok := strings.Cut(id, "/"); ok {
-		if open := c.Schemes[scheme]; open != nil {
-			return open(rest)
-		}
-	}
-	t, err := c.resolve(id)
-	if err != nil {
-		return nil, err
-	}
-	m := &Model{client: c, target: t, id: id, info: c.catalog().Lookup(t.catalogID(id))}
-	if m.wire, err = c.wire(t.vendor, m.info); err != nil {
-		return nil, err
-	}
-	if m.info.Kind != "" && m.info.Kind != "chat" {
-		return nil, fail(llm.Unsupported, "%s is not a chat model but does %s", t.model, m.info.Kind)
-	}
-	m.settle()
-	return m, nil
-}
-
 func (c *Client) catalog() *catalog.Catalog {
 	if c.Catalog != nil {
 		return c.Catalog
 	}
 	return catalog.Default()
-}
-
-// wire chooses the format: the catalogue's format if the vendor speaks it. At an
-// address other than the vendor's own, it is the more common format.
-func (c *Client) wire(v Vendor, info catalog.Model) (string, error) {
-	for _, w := range v.Wires {
-		if err := c.checkFormat(w); err != nil {
-			return "", fail(llm.Invalid, "%s: %w", v.Name, err)
-		}
-	}
-	for _, w := range []string{info.Wire, info.ThinkingWire} {
-		if err := c.checkFormat(w); w != "" && err != nil {
-			return "", fail(llm.Invalid, "the catalogue sets the wire of %s: %w", info.ID.Raw, err)
-		}
-	}
-	if info.Reasoning.Support == catalog.Yes && !v.moved && slices.Contains(v.Wires, info.ThinkingWire) {
-		return info.ThinkingWire, nil
-	}
-	if slices.Contains(v.Wires, info.Wire) {
-		return info.Wire, nil
-	}
-	return v.Wires[0], nil
 }
 
 // ownFormat returns the program's own format of that name, and nil if there is
@@ -171,3 +122,49 @@ func (c *Client) checkFormat(name string) error {
 	}
 	return formats.Check(name, append(wire.Formats(), own...)...)
 }
+
+// own has the HTTP client of all Clients that set none, by the time that they allow
+// for a connection.
+var own sync.Map // time.Duration → *http.Client
+
+// httpClient returns the client that sends requests. It follows no redirect:
+// where a key goes is decided by the address, not by a server.
+func (c *Client) httpClient() *http.Client {
+	if c.HTTP != nil {
+		return outbound.Staying(c.HTTP)
+	}
+	if h, ok := own.Load(c.Timeouts.Connect); ok {
+		return h.(*http.Client)
+	}
+	h, _ := own.LoadOrStore(c.Timeouts.Connect, outbound.New(outbound.Rules{Connect: c.Timeouts.Connect}))
+	return h.(*http.Client)
+}
+
+// Lessons returns what vendors said about models since the client was made,
+// for the user's model file: until it is there, every process has to learn it
+// again. The order is that of the ids.
+func (c *Client) Lessons() []Record {
+	var all []Record
+	for _, v := range c.learned.said.Range {
+		all = append(all, v.(Record))
+	}
+	slices.SortFunc(all, func(a, b Record) int { return strings.Compare(a.ID, b.ID) })
+	return all
+}
+
+// RouteKind is how a model is asked for calls.
+type RouteKind string
+
+// The kinds of routes, from the best to the last resort.
+const (
+	// Native hands the tools to the vendor.
+	Native RouteKind = "native"
+	// Constrained teaches the tools in a prompt and has the host hold the
+	// answer to a schema.
+	Constrained RouteKind = "constrained"
+	// Prompted teaches the tools in a prompt and reads the text that comes.
+	Prompted RouteKind = "prompted"
+	// Text offers nothing: the request does not have tools, and calls of the history
+	// are written as text.
+	Text RouteKind = "text"
+)

@@ -24,6 +24,7 @@ type ClientRequest struct {
 // relayable returns the job of a request that can be sent unchanged, the model with
 // the metadata of its server, and the body with the vendor's name for the model. The
 // job is nil if the request has to be changed.
+// It is not inlined. Its stack would be held until the answer ends: see TestStackOfAStream.
 //
 //go:noinline
 func (r *ClientRequest) relayable(ctx context.Context, m *Model) (*Model, *job, []byte) {

@@ -12,9 +12,6 @@ import (
 // refuses. They apply to requests that we write. A request that a client wrote in the
 // vendor's own format is not changed: the client gets the vendor's response.
 
-// unseen reports whether nothing of a text can be seen.
-func unseen(s string) bool { return strings.TrimSpace(s) == "" }
-
 // mentionJSON adds instructions with the word JSON where the vendor demands it for an
 // answer in JSON.
 func (p planner) mentionJSON() {

@@ -1,13 +1,13 @@
 package provider
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/internal/emulate/smallmodel"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/format"
 )
@@ -113,17 +113,5 @@ func (c constraint) extra(req *llm.Request, key string, value any) {
 	if req.Extra[c.format.Name] == nil {
 		req.Extra[c.format.Name] = map[string]json.RawMessage{}
 	}
-	req.Extra[c.format.Name][key] = marshal(value)
-}
-
-// marshal writes a value that always has a JSON form, without the escapes that
-// only HTML needs.
-func marshal(v any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return json.RawMessage("null")
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+	req.Extra[c.format.Name][key] = js.Marshal(value)
 }

@@ -2,21 +2,27 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"math/rand/v2"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
-	"sync"
+	"slices"
 	"time"
 
+	"github.com/toolpost/toolpost/internal/observe/observing"
 	"github.com/toolpost/toolpost/internal/opening"
 	"github.com/toolpost/toolpost/internal/outbound"
+	"github.com/toolpost/toolpost/internal/requestctx"
 	"github.com/toolpost/toolpost/internal/wire/document"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/provider/internal/credential"
 	"github.com/toolpost/toolpost/provider/internal/deadline"
 	"github.com/toolpost/toolpost/wire/format"
@@ -30,23 +36,6 @@ func orDefault(d, def time.Duration) time.Duration {
 		return def
 	}
 	return max(0, d)
-}
-
-// own has the HTTP client of all Clients that set none, by the time that they allow
-// for a connection.
-var own sync.Map // time.Duration → *http.Client
-
-// httpClient returns the client that sends requests. It follows no redirect:
-// where a key goes is decided by the address, not by a server.
-func (c *Client) httpClient() *http.Client {
-	if c.HTTP != nil {
-		return outbound.Staying(c.HTTP)
-	}
-	if h, ok := own.Load(c.Timeouts.Connect); ok {
-		return h.(*http.Client)
-	}
-	h, _ := own.LoadOrStore(c.Timeouts.Connect, outbound.New(outbound.Rules{Connect: c.Timeouts.Connect}))
-	return h.(*http.Client)
 }
 
 // exchange is one HTTP request to the vendor, and its answer.
@@ -96,6 +85,7 @@ func (m *Model) once(ctx context.Context, j *job, payload []byte, yield func(llm
 }
 
 // begin sends the request and waits for the head of its answer.
+// It is not inlined. Its stack would be held until the answer ends: see TestStackOfAStream.
 //
 //go:noinline
 func (x *exchange) begin(payload []byte) *llm.Error {
@@ -352,4 +342,96 @@ func (x *exchange) lost(err error, began bool) *llm.Error {
 		return &llm.Error{Op: x.vendor.Name, Kind: llm.Network, Err: e}
 	}
 	return e
+}
+
+// waits returns the waits of a context, with those of the client in place of zero fields.
+func (m *Model) waits(ctx context.Context, whole bool) requestctx.Waits {
+	w, first := requestctx.WaitsOf(ctx), 5*time.Minute
+	if whole { // nothing comes until all of it is there
+		first = 30 * time.Minute
+	}
+	return requestctx.Waits{
+		First:    cmp.Or(w.First, orDefault(m.client.Timeouts.First, first)),
+		Silence:  cmp.Or(w.Silence, orDefault(m.client.Timeouts.Silence, 2*time.Minute)),
+		Attempts: cmp.Or(w.Attempts, m.client.Retry.attempts()),
+	}
+}
+
+// persist sends a request until it is answered, or may not be sent again.
+func (m *Model) persist(ctx context.Context, j *job, body []byte, yield func(llm.Event, error) bool) {
+	seen := observing.CallOf(ctx)
+	for n := 1; ; n++ {
+		if seen != nil {
+			seen.Attempts++
+		}
+		err, began := m.once(ctx, j, body, yield)
+		if err == nil || !m.again(ctx, n, err, began, yield) {
+			return
+		}
+	}
+}
+
+// again reports whether a request that failed for the n-th time is to be sent again, and waits until then. If it is
+// not, it has said why.
+func (m *Model) again(ctx context.Context, n int, err *llm.Error, began bool, yield func(llm.Event, error) bool) bool {
+	policy, most, seen := m.client.Retry, m.waits(ctx, false).Attempts, observing.CallOf(ctx)
+	wait, soon := policy.wait(n, err, requestctx.PatienceOf(ctx), rand.Float64())
+	if began || n >= most || !retryable(err) || !soon {
+		yield(nil, err)
+		return false
+	}
+	if seen != nil {
+		seen.Retries = append(seen.Retries, observe.Retry{Attempt: seen.Attempts, At: time.Now(), Wait: wait, Why: err.Kind.String()})
+	}
+	if !yield(RequestRetry{Attempt: n, Of: most, Wait: wait, Kind: err.Kind, Status: err.Status, Problem: err.Error()}, nil) {
+		return false
+	}
+	stop := sleep(ctx, wait)
+	if stop != nil {
+		yield(nil, &llm.Error{Op: m.vendor.Name, Kind: llm.KindOf(stop), Err: errors.Join(stop, err)})
+	}
+	return stop == nil
+}
+
+// streamed reports whether the answer is a stream. Some servers know nothing else.
+func (x *exchange) streamed() bool {
+	of, _, err := mime.ParseMediaType(x.resp.Header.Get("Content-Type"))
+	return err == nil && of != "application/json" && slices.Contains(x.settled.streamType, of)
+}
+
+// noAnswer returns the error of an answer that ended before it began. If the body is
+// not an answer, the error describes it. An unreadable answer is not shown, because it
+// may contain text of the model. Only an empty body is worth a retry.
+// It is not inlined. Its stack would be held until the answer ends: see TestStackOfAStream.
+//
+//go:noinline
+func (x *exchange) noAnswer(e *llm.Error) *llm.Error {
+	b, watched := x.resp.Body.(*deadline.Body)
+	if !watched || e.Kind != llm.Malformed && e.Kind != llm.Incomplete && e.Kind != llm.Network || e.Kind == llm.Network && llm.KindOf(e.Err) != llm.Incomplete {
+		return e
+	}
+	came := noAnswer(x.resp, b.Start(), x.key)
+	if came == nil {
+		return e
+	}
+	kind := llm.Malformed
+	if came.Empty && e.Kind == llm.Network {
+		kind = llm.Network
+	}
+	came.Err = e.Err
+	return &llm.Error{Op: x.vendor.Name, Kind: kind, Err: came}
+}
+
+// checkList returns an error if the body is a page and not a list of models. Servers
+// differ in their lists, so any JSON is accepted.
+func (x *exchange) checkList() *llm.Error {
+	var start deadline.Start
+	_, err := io.Copy(&start, io.LimitReader(x.resp.Body, maxError)) // the whole body, to reuse the connection
+	if err != nil {
+		return nil // it was there
+	}
+	if came := noAnswer(x.resp, start.Bytes(), x.key); came != nil && !came.Empty {
+		return &llm.Error{Op: x.vendor.Name, Kind: llm.Malformed, Err: came}
+	}
+	return nil
 }

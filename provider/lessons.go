@@ -2,10 +2,11 @@ package provider
 
 import (
 	"errors"
-	"slices"
+	"fmt"
 	"strings"
 	"sync"
 
+	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -25,18 +26,6 @@ func (l *lessons) about(key string) (string, bool) {
 		return "", false
 	}
 	return v.(Record).Why, true
-}
-
-// Lessons returns what vendors said about models since the client was made,
-// for the user's model file: until it is there, every process has to learn it
-// again. The order is that of the ids.
-func (c *Client) Lessons() []Record {
-	var all []Record
-	for _, v := range c.learned.said.Range {
-		all = append(all, v.(Record))
-	}
-	slices.SortFunc(all, func(a, b Record) int { return strings.Compare(a.ID, b.ID) })
-	return all
 }
 
 // noTools are the phrases, in lower case, in errors of vendors about missing tool
@@ -73,16 +62,51 @@ func saysNoTools(err error) bool {
 	return false
 }
 
-// learn remembers an error about missing tool calling. It reports whether err is such
-// an error and the request has tools.
-func (m *Model) learn(j *job, err error) bool {
-	if len(j.req.Tools) == 0 || m.client.Route != "" || !saysNoTools(err) {
-		return false
+// facts are what a server says about a model without being asked a question: no
+// token is spent on them. Zero values are unknown.
+type facts struct {
+	server    string // "llama.cpp", "ollama", "vllm"
+	name      string // of the model, where the id does not say it
+	tools     catalog.Support
+	reasoning catalog.Support
+	params    int64
+	context   int
+	dialect   string // that its chat template shows
+	why       []string
+}
+
+// known keeps facts for the process. It is cleared when it is full, so a program that
+// opens ever new addresses does not need more memory.
+type known struct {
+	mu    sync.Mutex
+	facts map[string]*facts
+}
+
+const maxFacts = 256
+
+func (k *known) get(key string) *facts {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.facts[key]
+}
+
+func (k *known) put(key string, f *facts) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.facts == nil || len(k.facts) >= maxFacts {
+		k.facts = map[string]*facts{}
 	}
-	var e *llm.Error
-	errors.As(err, &e)
-	text := e.Error()
-	record := Record{ID: m.catalogID(m.id), Values: map[string]string{"native_tools": "false"}, Why: text[:min(len(text), 300)]}
-	m.client.learned.said.Store(m.key(), record)
-	return true
+	k.facts[key] = f
+}
+
+// drop forgets the facts of a server. A server that could not be reached may be
+// another server when it is back.
+func (k *known) drop(key string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.facts, key)
+}
+
+func (f *facts) because(format string, args ...any) {
+	f.why = append(f.why, fmt.Sprintf(format, args...))
 }

@@ -12,62 +12,13 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
-
-// facts are what a server says about a model without being asked a question: no
-// token is spent on them. Zero values are unknown.
-type facts struct {
-	server    string // "llama.cpp", "ollama", "vllm"
-	name      string // of the model, where the id does not say it
-	tools     catalog.Support
-	reasoning catalog.Support
-	params    int64
-	context   int
-	dialect   string // that its chat template shows
-	why       []string
-}
-
-func (f *facts) because(format string, args ...any) {
-	f.why = append(f.why, fmt.Sprintf(format, args...))
-}
-
-// known keeps facts for the process. It is cleared when it is full, so a program that
-// opens ever new addresses does not need more memory.
-type known struct {
-	mu    sync.Mutex
-	facts map[string]*facts
-}
-
-const maxFacts = 256
-
-func (k *known) get(key string) *facts {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.facts[key]
-}
-
-func (k *known) put(key string, f *facts) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.facts == nil || len(k.facts) >= maxFacts {
-		k.facts = map[string]*facts{}
-	}
-	k.facts[key] = f
-}
-
-// drop forgets the facts of a server. A server that could not be reached may be
-// another server when it is back.
-func (k *known) drop(key string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.facts, key)
-}
 
 // The bounds of a question about metadata.
 const (
@@ -252,7 +203,7 @@ func askOllama(ctx context.Context, m *Model, f *facts) error {
 		Info         map[string]json.RawMessage `json:"model_info"`
 		Template     string                     `json:"template"`
 	}
-	body := marshal(map[string]string{"model": m.model})
+	body := js.Marshal(map[string]string{"model": m.model})
 	if err := m.client.metadata(ctx, http.MethodPost, m.base.JoinPath("show").String(), body, &show); err != nil {
 		return err
 	}

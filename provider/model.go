@@ -169,3 +169,64 @@ func (m *Model) Host() string {
 	}
 	return net.JoinHostPort(m.base.Hostname(), port)
 }
+
+// ownDialect returns the dialect that the model is known to write. The catalogue's
+// default for all models does not count.
+func (m *Model) ownDialect() string {
+	if m.info.RuleOf("dialect") == "default" && (m.facts == nil || m.facts.dialect == "") {
+		return ""
+	}
+	return m.info.Dialect
+}
+
+// Open opens a model by id with a zero Client. The process remembers facts that one
+// request reveals about a model.
+func Open(id string) (llm.Model, error) { return standard.Open(id) }
+
+var standard Client
+
+// Open opens a model by id; see the package comment for the forms. It sends nothing: a
+// wrong key or an unknown name shows with the first request, or with Model.Check.
+// Models of vendors are of type *Model.
+func (c *Client) Open(id string) (llm.Model, error) {
+	if scheme, rest, ok := strings.Cut(id, "/"); ok {
+		if open := c.Schemes[scheme]; open != nil {
+			return open(rest)
+		}
+	}
+	t, err := c.resolve(id)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{client: c, target: t, id: id, info: c.catalog().Lookup(t.catalogID(id))}
+	if m.wire, err = c.wire(t.vendor, m.info); err != nil {
+		return nil, err
+	}
+	if m.info.Kind != "" && m.info.Kind != "chat" {
+		return nil, fail(llm.Unsupported, "%s is not a chat model but does %s", t.model, m.info.Kind)
+	}
+	m.settle()
+	return m, nil
+}
+
+// wire chooses the format: the catalogue's format if the vendor speaks it. At an
+// address other than the vendor's own, it is the more common format.
+func (c *Client) wire(v Vendor, info catalog.Model) (string, error) {
+	for _, w := range v.Wires {
+		if err := c.checkFormat(w); err != nil {
+			return "", fail(llm.Invalid, "%s: %w", v.Name, err)
+		}
+	}
+	for _, w := range []string{info.Wire, info.ThinkingWire} {
+		if err := c.checkFormat(w); w != "" && err != nil {
+			return "", fail(llm.Invalid, "the catalogue sets the wire of %s: %w", info.ID.Raw, err)
+		}
+	}
+	if info.Reasoning.Support == catalog.Yes && !v.moved && slices.Contains(v.Wires, info.ThinkingWire) {
+		return info.ThinkingWire, nil
+	}
+	if slices.Contains(v.Wires, info.Wire) {
+		return info.Wire, nil
+	}
+	return v.Wires[0], nil
+}

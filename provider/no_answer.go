@@ -2,7 +2,6 @@ package provider
 
 import (
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/internal/js"
-	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider/internal/credential"
 	"github.com/toolpost/toolpost/provider/internal/deadline"
 )
@@ -47,28 +45,6 @@ func (e *NoAnswerError) says(begins string) string {
 }
 
 func (e *NoAnswerError) Unwrap() error { return e.Err }
-
-// noAnswer returns the error of an answer that ended before it began. If the body is
-// not an answer, the error describes it. An unreadable answer is not shown, because it
-// may contain text of the model. Only an empty body is worth a retry.
-//
-//go:noinline
-func (x *exchange) noAnswer(e *llm.Error) *llm.Error {
-	b, watched := x.resp.Body.(*deadline.Body)
-	if !watched || e.Kind != llm.Malformed && e.Kind != llm.Incomplete && e.Kind != llm.Network || e.Kind == llm.Network && llm.KindOf(e.Err) != llm.Incomplete {
-		return e
-	}
-	came := noAnswer(x.resp, b.Start(), x.key)
-	if came == nil {
-		return e
-	}
-	kind := llm.Malformed
-	if came.Empty && e.Kind == llm.Network {
-		kind = llm.Network
-	}
-	came.Err = e.Err
-	return &llm.Error{Op: x.vendor.Name, Kind: kind, Err: came}
-}
 
 // noAnswer returns the error for a response whose body begins with start, or nil if it
 // may be an answer.
@@ -113,18 +89,4 @@ func brief(text string, most int) string {
 		return r
 	}, text)
 	return clip.Bytes(strings.Join(strings.Fields(text), " "), most)
-}
-
-// checkList returns an error if the body is a page and not a list of models. Servers
-// differ in their lists, so any JSON is accepted.
-func (x *exchange) checkList() *llm.Error {
-	var start deadline.Start
-	_, err := io.Copy(&start, io.LimitReader(x.resp.Body, maxError)) // the whole body, to reuse the connection
-	if err != nil {
-		return nil // it was there
-	}
-	if came := noAnswer(x.resp, start.Bytes(), x.key); came != nil && !came.Empty {
-		return &llm.Error{Op: x.vendor.Name, Kind: llm.Malformed, Err: came}
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
@@ -132,3 +133,6 @@ func (p planner) samplingWhileThinking() {
 		p.drop([]string{name}, p.model+" allows only the default while it thinks")
 	}
 }
+
+// unseen reports whether nothing of a text can be seen.
+func unseen(s string) bool { return strings.TrimSpace(s) == "" }

@@ -8,23 +8,6 @@ import (
 	wireformat "github.com/toolpost/toolpost/wire/format"
 )
 
-// Handling is what becomes of an option of a request.
-type Handling byte
-
-// The ways to handle an option. None of them is silent: all but the first
-// come with a warning or an error.
-const (
-	Mapped   Handling = 'm' // the vendor has it
-	Degraded Handling = 'd' // done in a weaker way, or by us
-	Ignored  Handling = 'i' // not done
-	Refused  Handling = 'r' // the request is refused
-)
-
-// String returns the handling in one word.
-func (h Handling) String() string {
-	return map[Handling]string{Mapped: "mapped", Degraded: "degraded", Ignored: "ignored", Refused: "refused"}[h]
-}
-
 // requestOption is something a request can ask for.
 type requestOption struct {
 	Name string

@@ -10,18 +10,6 @@ import (
 	"github.com/toolpost/toolpost/wire/format"
 )
 
-// outputWay is how the answer is held to a schema.
-type outputWay = string
-
-// The ways to hold an answer to a schema, from the best to the last resort.
-// Whichever is taken, the answer is checked.
-const (
-	outputNative      outputWay = "native"      // by the vendor
-	outputConstrained outputWay = "constrained" // by the host, with its own field
-	outputEmit        outputWay = "emit_output" // as the arguments of a terminal tool
-	outputPrompted    outputWay = "prompted"    // by asking for it
-)
-
 // outputWay chooses how to get an answer that matches a schema.
 func (p planner) outputWay() (string, string) {
 	req, cond := p.req, p.conditions(p.req)

@@ -59,6 +59,7 @@ type planner struct {
 func (m *Model) newJob(req *llm.Request, asIs bool) *job {
 	j := &job{asked: req, whole: m.client.Whole, asIs: asIs}
 	m.choose(req, &j.route)
+	m.promote(&j.route, req)
 	j.codec = m.settled.codec
 	if asIs && j.route.Kind == Text && countCalls(req) == 0 { // the request does not use calls or tools
 		j.route.Kind = Native

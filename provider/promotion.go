@@ -52,12 +52,3 @@ func promotionWords(p llm.Promotion, own string) string {
 		return "text becomes a call if it is one of the model's own dialect, " + own
 	}
 }
-
-// ownDialect returns the dialect that the model is known to write. The catalogue's
-// default for all models does not count.
-func (m *Model) ownDialect() string {
-	if m.info.RuleOf("dialect") == "default" && (m.facts == nil || m.facts.dialect == "") {
-		return ""
-	}
-	return m.info.Dialect
-}

@@ -139,6 +139,7 @@ func (s *streamRelay) decide(ev llm.Event) format.RelayDecision {
 
 // checkFinish makes the end of the answer a translation if its finish reason has to
 // be encoded again.
+// It is not inlined. Its stack would be held until the answer ends: see TestStackOfAStream.
 //
 //go:noinline
 func (s *streamRelay) checkFinish(ev llm.Event) {
@@ -147,11 +148,14 @@ func (s *streamRelay) checkFinish(ev llm.Event) {
 	}
 }
 
+// giveUp ends the relay with an error. It is not inlined. Its stack would be held until the answer ends: see TestStackOfAStream.
+//
 //go:noinline
 func (s *streamRelay) giveUp(err error) format.RelayDecision { return format.GiveUp(s.lost(err, true)) }
 
 // afterAnswer decides about an error of the upstream, and about bytes after the end
 // of the answer. An error that may contain the key is not passed on.
+// It is not inlined. Its stack would be held until the answer ends: see TestStackOfAStream.
 //
 //go:noinline
 func (s *streamRelay) afterAnswer(ev llm.Event) format.RelayDecision {

@@ -48,7 +48,7 @@ func TestStagesHandedOrAsked(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, ok := j.answer.Pipeline().Stage(); !ok {
+				if _, ok := j.answer.Pipeline().Push(nil); !ok {
 					t.Fatal("the stages of an ordinary request cannot be handed events")
 				}
 				if asks { // a Reader that changes nothing

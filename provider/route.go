@@ -9,23 +9,6 @@ import (
 	"github.com/toolpost/toolpost/wire/format"
 )
 
-// RouteKind is how a model is asked for calls.
-type RouteKind string
-
-// The kinds of routes, from the best to the last resort.
-const (
-	// Native hands the tools to the vendor.
-	Native RouteKind = "native"
-	// Constrained teaches the tools in a prompt and has the host hold the
-	// answer to a schema.
-	Constrained RouteKind = "constrained"
-	// Prompted teaches the tools in a prompt and reads the text that comes.
-	Prompted RouteKind = "prompted"
-	// Text offers nothing: the request does not have tools, and calls of the history
-	// are written as text.
-	Text RouteKind = "text"
-)
-
 // Route is how a request is asked.
 type Route struct {
 	Kind RouteKind `json:"kind"`
@@ -124,7 +107,6 @@ func (m *Model) choose(req *llm.Request, r *Route) {
 	if r.Kind == Constrained {
 		r.Constrain = m.info.Constrain
 	}
-	m.promote(r, req)
 }
 
 // forcesBySchema reports whether a call that the vendor cannot force is better
@@ -168,3 +150,15 @@ func (r rule) String() string {
 	}
 	return ""
 }
+
+// outputWay is how the answer is held to a schema.
+type outputWay = string
+
+// The ways to hold an answer to a schema, from the best to the last resort.
+// Whichever is taken, the answer is checked.
+const (
+	outputNative      outputWay = "native"      // by the vendor
+	outputConstrained outputWay = "constrained" // by the host, with its own field
+	outputEmit        outputWay = "emit_output" // as the arguments of a terminal tool
+	outputPrompted    outputWay = "prompted"    // by asking for it
+)

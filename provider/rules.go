@@ -101,6 +101,9 @@ func (m *Model) planned(req *llm.Request, asIs bool) (*job, error) {
 	if err := emulate.Check("provider", req); err != nil {
 		return nil, err
 	}
+	if m.client.CacheMarks {
+		req = m.WithCacheMarks(req)
+	}
 	p := planner{m, m.newJob(req, asIs)}
 	for i := range requestRules {
 		r := &requestRules[i]

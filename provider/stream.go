@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
+	"strings"
 
 	"github.com/toolpost/toolpost/internal/observe/observing"
+	"github.com/toolpost/toolpost/internal/requestctx"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 )
@@ -85,14 +88,95 @@ func (m *Model) attempt(ctx context.Context, j *job, yield func(llm.Event, error
 		}
 	}
 	began := false
-	for ev, err := range j.answer.Pipeline().Read(m.send(ctx, j)) {
+	source, t := j.answer.Pipeline().Begin(m.send(ctx, j), yield)
+	defer t.Stop()
+	for ev, err := range source {
 		if err != nil && !began && j.route.Kind == Native && m.learn(j, err) {
 			return err, true
 		}
 		began = began || err == nil && llm.Begins(ev)
-		if !yield(ev, err) || err != nil {
+		if !t.Take(ev, err) {
 			return nil, false
 		}
 	}
+	t.End()
 	return nil, false
+}
+
+// send asks the vendor and yields its answer. What fails before the first
+// event is sent again.
+func (m *Model) send(ctx context.Context, j *job) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		body, warnings, err := j.codec.EncodeRequest(j.req, !j.whole)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		body, foreign := m.client.redactBody(&m.target, body)
+		for _, w := range slices.Concat(warnings, m.client.overheard(&m.target), foreign) {
+			if !yield(w, nil) {
+				return
+			}
+		}
+		if j.whole && !m.client.Whole {
+			m.persistWhole(ctx, j, body, yield)
+			return
+		}
+		m.persist(ctx, j, body, yield)
+	}
+}
+
+// asksWhole reports whether a request is sent for a document although the client asks for
+// streams. Where tools are taught in a prompt, the answer is streamed, because it may be given up after a call.
+func (m *Model) asksWhole(ctx context.Context, j *job) bool {
+	if !requestctx.Whole(ctx) || j.route.Kind == Prompted || j.route.Kind == Constrained {
+		return false
+	}
+	_, streams := m.client.streamers.Load(m.key())
+	return !streams
+}
+
+// persistWhole is persist for an answer in one document. It asks for a stream if the vendor
+// refuses to answer with a document.
+func (m *Model) persistWhole(ctx context.Context, j *job, body []byte, yield func(llm.Event, error) bool) {
+	refused := false
+	m.persist(ctx, j, body, func(ev llm.Event, err error) bool {
+		if refused = refusesWhole(err); refused {
+			return false
+		}
+		return yield(ev, err)
+	})
+	if !refused {
+		return
+	}
+	m.client.streamers.Store(m.key(), true)
+	j.whole = false
+	body, _, err := j.codec.EncodeRequest(j.req, true)
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	body, _ = m.client.redactBody(&m.target, body)
+	m.persist(ctx, j, body, yield)
+}
+
+// refusesWhole reports whether a vendor refused a request because it was not for a stream:
+// "This model only support stream mode", "Requests with max_tokens > 4096 must have stream=true".
+func refusesWhole(err error) bool {
+	var e *llm.Error
+	return errors.As(err, &e) && e.Status/100 == 4 && (e.Kind == llm.Invalid || e.Kind == llm.Unsupported) && strings.Contains(strings.ToLower(e.Error()), "stream")
+}
+
+// learn remembers an error about missing tool calling. It reports whether err is such
+// an error and the request has tools.
+func (m *Model) learn(j *job, err error) bool {
+	if len(j.req.Tools) == 0 || m.client.Route != "" || !saysNoTools(err) {
+		return false
+	}
+	var e *llm.Error
+	errors.As(err, &e)
+	text := e.Error()
+	record := Record{ID: m.catalogID(m.id), Values: map[string]string{"native_tools": "false"}, Why: text[:min(len(text), 300)]}
+	m.client.learned.said.Store(m.key(), record)
+	return true
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/testkit"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
@@ -163,7 +164,7 @@ func (b extra) exchange(t *testing.T, one, other llm.Model) error {
 	return nil
 }
 
-// No vendor's rule is broken by any switch.
+// No vendor's rule is broken by any switch. Short runs try a quarter of the cells.
 func TestTableOfSwitches(t *testing.T) {
 	server := serve(t, &sim.Server{Model: llm.ModelFunc(caller)})
 	cells := 0
@@ -172,7 +173,7 @@ func TestTableOfSwitches(t *testing.T) {
 		for k, p := range players {
 			other := p.open(t, server, k%2 == 0)
 			for n, b := range extras {
-				if (a.route+p.route != "" || testing.Short()) && (i+k+n)%4 != 0 {
+				if (a.route+p.route != "" || !testkit.IsLong()) && (i+k+n)%4 != 0 {
 					continue // emulated routes have no rules of their own: a quarter each
 				}
 				cells++

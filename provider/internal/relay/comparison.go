@@ -84,8 +84,8 @@ func (c *Comparison) start() {
 	c.begun = true
 	c.answer.Caller = append(slices.Clip(c.answer.Caller), emulate.WholeCallsStage(c.isNative))
 	pipeline := c.answer.Pipeline()
-	if stage, ok := pipeline.Stage(); ok {
-		c.taker = stage(c.hears)
+	if taker, ok := pipeline.Push(c.hears); ok {
+		c.taker = taker
 		return
 	}
 	c.wake, c.end = iter.Pull(func(idle func(struct{}) bool) {
