@@ -46,6 +46,9 @@ type Agent struct {
 	// choice, output. Its System, Messages, Tools, Model and RetryBudget must be
 	// empty. A choice that demands a call counts until one has been made.
 	Request llm.Request
+	// Check examines each answer that matches Request.Output; nil accepts it. The model is told its
+	// error and asked again, as [refine.Structured] describes.
+	Check func(value json.RawMessage) error
 
 	// Store keeps the record of runs. With nil there is none, and runs cannot
 	// be resumed or replayed.
@@ -219,10 +222,68 @@ func name(m llm.Model, id string) string {
 	return ""
 }
 
-// limits returns the limits with their defaults.
-func (a *Agent) limits() limits {
-	return limits{
-		MaxTurns: cmp.Or(a.MaxTurns, defaultTurns), NoLastTurn: a.NoLastTurn,
-		Budget: max(cmp.Or(a.RetryBudget, defaultBudget), 0), Tokens: a.Tokens, Context: a.Context, Money: a.Money,
+// modelOf returns the model of a turn and its id.
+func (a *Agent) modelOf(turn int) (llm.Model, string) {
+	if a.Route != nil {
+		if m, id := a.Route(turn); m != nil {
+			return m, name(m, id)
+		}
 	}
+	return a.Model, name(a.Model, a.ID)
+}
+
+// Compaction is the part of a conversation that no longer fits the window; see
+// [Agent.Compact].
+type Compaction struct {
+	Turn int // that is about to begin
+	// Messages are the messages that are left out, oldest first. Each call among them has
+	// its result. They include the summary of older messages, if there is one. They are a
+	// deep copy.
+	Messages []llm.Message
+	// Tokens is the maximum length of the text that replaces them; a longer text is cut.
+	Tokens int
+	// Model is the one of the turn. What it is asked counts for the usage and the
+	// budgets of the run; it answers nothing more once the hook has returned.
+	Model llm.Model
+	// Window is how many tokens a question to Model may have.
+	Window int
+}
+
+// TurnStart is the request of a turn that begins; see [Agent.BeforeTurn]. Changes count for this
+// turn. The next one begins with the settings of the Agent and the whole conversation
+// again. All of it is a deep copy that a hook may write to.
+type TurnStart struct {
+	Turn  int       // counts from 1
+	Usage llm.Usage // of the turns before
+	// Model is asked instead of the Agent's, if it is not nil. ID is what it is
+	// called.
+	Model llm.Model
+	ID    string
+	// System and Messages are the text that the model reads. The record and [Done.Messages]
+	// keep the original conversation.
+	System   string
+	Messages []llm.Message
+	// Tools are the offered tools. A hook may remove, reorder and describe them. A call of
+	// another tool is refused.
+	Tools []llm.ToolDef
+	// Set has further tools for the calls of the turn. They replace tools of the Agent
+	// with the same names, and Tools may name them, too. Set is for tools that come and
+	// go. It is not recorded: a replay runs none of them.
+	Set *tool.Set
+	// Request has the other settings. Its System, Messages, Tools, Model and
+	// RetryBudget stay empty.
+	Request llm.Request
+}
+
+// TurnEnd is a turn that is over; see [Agent.AfterTurn]. Writing to it changes
+// nothing.
+type TurnEnd struct {
+	Turn  int // counts from 1
+	Model string
+	Usage llm.Usage // of the run so far
+	// Messages are the whole conversation. The last one is the answer or, if that
+	// had calls, their results.
+	Messages []llm.Message
+	// Over says that the run is over anyway: there is an answer.
+	Over bool
 }

@@ -3,33 +3,18 @@ package agent
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/toolpost/toolpost/internal/advice"
 	"github.com/toolpost/toolpost/internal/observe/observing"
+	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/observe"
 	"github.com/toolpost/toolpost/refine"
 	"github.com/toolpost/toolpost/tool"
 )
-
-// The raw reasons of answers that had to be recovered, or could not be.
-const (
-	rawCalls      = "tool_use"                                      // calls had come before the answer broke off
-	rawEmpty      = "empty-tool-routing-output"                     // neither text nor call
-	rawNoResult   = "agent-sdk-no-result"                           // the answer never ended
-	rawBroken     = "stream-bridge-error"                           // the stream failed
-	rawStopped    = "interrupted"                                   // somebody gave up waiting
-	rawStructured = "error_max_structured_output_retries"           // the vendor gave up on the schema
-	rawRecovered  = "error_max_structured_output_retries_recovered" // and left a usable text
-)
-
-// asker asks the model of a turn for its answer.
-type asker struct {
-	*loop
-	final bool // the model has to answer without tools
-}
 
 // answer asks the model until it gives a usable answer.
 func (l *loop) answer(ctx context.Context, final bool) (*modelAnswer, error) {
@@ -77,9 +62,53 @@ func (q *asker) model(ctx context.Context) (llm.Model, error) {
 	}
 	m = q.stronger(m)
 	if q.turn.settings.Output != nil {
-		m = refine.Structured(m, q.recoveries())
+		m = refine.Structured(m, q.recoveries(), q.valueChecks(ctx)...)
 	}
 	return q.guard(&refine.Retrier{Model: q.salvaging(m), Attempts: q.Limits.Budget + 1, Retract: true}), nil
+}
+
+// checkEntry is a value that [Agent.Check] refused.
+type checkEntry struct {
+	Turn  int          `json:"turn"`
+	Value journal.Hash `json:"value"`
+	Error string       `json:"error"`
+}
+
+// maxRefusal limits the error of a check, for the record and for the model.
+const maxRefusal = 2000
+
+// valueChecks returns the check of structured answers, if there is one. What it refuses is recorded.
+func (q *asker) valueChecks(ctx context.Context) []func(json.RawMessage) error {
+	if q.agent != nil && q.agent.Check == nil {
+		return nil
+	}
+	return []func(json.RawMessage) error{func(value json.RawMessage) error { return q.checkValue(ctx, value) }}
+}
+
+func (q *asker) checkValue(ctx context.Context, value json.RawMessage) error {
+	d := q.decision(kindCheck)
+	var err error
+	if d.value, err = journal.HashJSON(value); err != nil {
+		return err
+	}
+	var made error // by the hook, for callers that compare it
+	e, err := decide(ctx, q.effects, d, func() (*checkEntry, error) {
+		_, made = guarded(ctx, q.loop, hookCheck, func() (any, error) { return nil, q.agent.Check(value) })
+		if made == nil || errors.As(made, new(*AbortedError)) || errors.As(made, new(*llm.Error)) || errors.Is(made, context.Canceled) || errors.Is(made, context.DeadlineExceeded) {
+			return nil, made
+		}
+		e := &checkEntry{q.turn.n, d.value, q.redact(made.Error()).Cut(maxRefusal)}
+		return e, q.write(ctx, kindCheck, e)
+	})
+	switch {
+	case err != nil:
+		return &llm.Error{Op: "agent", Kind: llm.KindOf(err), Err: err}
+	case e == nil:
+		return nil
+	case made != nil && made.Error() == e.Error:
+		return made
+	}
+	return errors.New(e.Error)
 }
 
 // recoveries is how often a structured answer may be asked for again. The budget

@@ -1,12 +1,15 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/toolpost/toolpost/internal/typed"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/tool"
 )
@@ -59,4 +62,43 @@ func output(v any) tool.Output {
 		return tool.Text(fmt.Sprint(v))
 	}
 	return tool.Text(string(b))
+}
+
+// Into asks a for a T: it runs a conversation, whose answer has to match the schema of T, or that
+// of Request.Output if it has one. The model may call the tools of a before it answers. An answer
+// that does not match, or that [Agent.Check] or one of checks refuses, is asked for again, as
+// [refine.Into] describes.
+func Into[T any](ctx context.Context, a *Agent, msgs []llm.Message, checks ...func(T) error) (T, Done, error) {
+	var none T
+	out, err := typed.Output[T](a.Request.Output)
+	if err != nil {
+		return none, Done{}, &llm.Error{Op: "agent.Into", Kind: llm.Invalid, Err: err}
+	}
+	b := *a
+	b.Request.Output, b.Check = out, both(typed.Check(checks...), a.Check)
+	done, err := b.Ask(ctx, msgs...)
+	switch {
+	case err != nil:
+		return none, done, err
+	case len(done.Value) == 0:
+		return none, done, &llm.Error{Op: "agent.Into", Kind: llm.Incomplete, Err: errors.New(cmp.Or(noValue[done.Status], "the run ended without an answer"))}
+	}
+	v, err := typed.Decode[T](done.Value)
+	if err != nil {
+		return none, done, &llm.Error{Op: "agent.Into", Kind: llm.Malformed, Err: err}
+	}
+	return v, done, nil
+}
+
+// both returns the check that first and second, which may be nil, accept a value.
+func both(first, second func(json.RawMessage) error) func(json.RawMessage) error {
+	if second == nil {
+		return first
+	}
+	return func(value json.RawMessage) error {
+		if err := first(value); err != nil {
+			return err
+		}
+		return second(value)
+	}
 }

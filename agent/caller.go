@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/refine"
 )
 
 // sendBack asks again for calls that the caller could not run, as long as the
@@ -20,7 +21,7 @@ func (q *asker) sendBack(ctx context.Context, h *modelAnswer) (again bool, err e
 		problem = c.Problem
 		break
 	}
-	q.emit(Recovery{Attempt: q.budget.Used(), Max: q.Limits.Budget, Cause: causeValidation, Error: problem})
+	q.emit(refine.Recovery{Attempt: q.budget.Used(), Max: q.Limits.Budget, Cause: causeValidation, Error: problem})
 	if err := q.keep(ctx, h, &q.turn); err != nil {
 		return false, err
 	}

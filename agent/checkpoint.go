@@ -9,24 +9,8 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// AbortedError ends a run on purpose: somebody chose to, or the runtime
-// stopped it. Such a run is sealed.
-type AbortedError struct{ Err error }
-
-// Error returns the reason.
-func (e *AbortedError) Error() string { return "agent: the run was ended: " + e.Err.Error() }
-
-// Unwrap returns the failure before that.
-func (e *AbortedError) Unwrap() error { return e.Err }
-
 // byDefault is Choice.By if no person was asked.
 const byDefault = "default"
-
-// aborted reports whether an error ends the run for good.
-func aborted(err error) bool {
-	var abort *AbortedError
-	return errors.As(err, &abort)
-}
 
 // checkpoint asks how to go on, has the choice take effect, and records both.
 // Without anybody to ask the choice is to abort.
@@ -68,4 +52,29 @@ func (l *loop) checkpoint(ctx context.Context, c Checkpoint, effect func(Choice)
 	}
 	l.emit(Chosen{N: c.N, Choice: choice})
 	return choice, failed
+}
+
+// guarded calls a hook of the program. A panic ends and seals the run, because the state
+// that the hook left behind is unknown.
+func guarded[T any](ctx context.Context, l *loop, hook string, call func() (T, error)) (v T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.panics.Store(nil) // the hook may have called another hook
+			e := panicEntry{l.turn.n, hook, l.redact(fmt.Sprint(p)).Cut(maxTask)}
+			err = errors.Join(e.err(), l.write(ctx, kindPanic, e))
+		}
+	}()
+	return call()
+}
+
+// catchHooks calls do. The panic of a hook in it is recorded, and ends the run for good.
+func (l *loop) catchHooks(ctx context.Context, do func(context.Context) error) (err error) {
+	defer func() {
+		if e := l.panics.Swap(nil); e != nil {
+			_ = recover()
+			e.Turn, e.Why = l.turn.n, l.redact(e.Why).Cut(maxTask)
+			err = errors.Join(e.err(), l.write(ctx, kindPanic, *e))
+		}
+	}()
+	return do(ctx)
 }

@@ -14,21 +14,17 @@ import (
 	"github.com/toolpost/toolpost/refine"
 )
 
-// Compaction is the part of a conversation that no longer fits the window; see
-// [Agent.Compact].
-type Compaction struct {
-	Turn int // that is about to begin
-	// Messages are the messages that are left out, oldest first. Each call among them has
-	// its result. They include the summary of older messages, if there is one. They are a
-	// deep copy.
-	Messages []llm.Message
-	// Tokens is the maximum length of the text that replaces them; a longer text is cut.
-	Tokens int
-	// Model is the one of the turn. What it is asked counts for the usage and the
-	// budgets of the run; it answers nothing more once the hook has returned.
-	Model llm.Model
-	// Window is how many tokens a question to Model may have.
-	Window int
+// reduction makes a conversation shorter: one of the two is set.
+type reduction struct {
+	cut     *compaction.Cut
+	compact *compactEntry
+}
+
+// reducer plans how to make the conversation of a run shorter, for a request of at most limit
+// tokens. save is how many tokens of results to save; 0 means as many as possible.
+type reducer struct {
+	*loop
+	limit, save int
 }
 
 // Summarize asks the model of the run for a summary of the messages that are left out. It keeps facts,

@@ -200,13 +200,3 @@ func (a *Agent) now() time.Time {
 	}
 	return time.Now()
 }
-
-// waits reports whether the last thing on record is that the run waits.
-func waits(entries []journal.Entry) bool {
-	p, err := readRun(sequence(entries))
-	if err != nil {
-		return false
-	}
-	open, err := p.waiting()
-	return err == nil && len(open) > 0 && entries[len(entries)-1].Kind != journal.KindSeal
-}

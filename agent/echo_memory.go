@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"slices"
 
 	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/journal"
@@ -22,28 +21,6 @@ func (m *echoMemory) remember(tools []llm.ToolDef, messages []llm.Message) {
 	m.EchoMemory = emulate.RememberCalls(m.EchoMemory, tools, nil, messages)
 }
 
-// knownTools returns the definitions of all tools that the run may call.
-func (l *loop) knownTools() []llm.ToolDef {
-	known := slices.Clip(l.tools.all)
-	if l.agent != nil {
-		for _, d := range l.agent.set().Defs() {
-			if !l.tools.told(d.Name) {
-				known = append(known, d)
-			}
-		}
-	}
-	return known
-}
-
-// requestEchoes returns what the guard knows for the next request. A hook may have taken messages
-// out of it.
-func (l *loop) requestEchoes() *llm.EchoMemory {
-	if l.turn.view == nil {
-		return l.echoes.EchoMemory
-	}
-	return emulate.RememberCalls(l.echoes.EchoMemory, l.knownTools(), nil, l.messages)
-}
-
 // outerConversation is what the run knows whose call a run is part of.
 type outerConversation struct {
 	messages []llm.Message
@@ -51,11 +28,6 @@ type outerConversation struct {
 }
 
 type outerConversationKey struct{}
-
-// withConversation tells runs inside of calls about the conversation of this run.
-func (l *loop) withConversation(ctx context.Context) context.Context {
-	return context.WithValue(ctx, outerConversationKey{}, outerConversation{slices.Clip(l.messages), l.echoes.EchoMemory})
-}
 
 // recall sets what the guard knows when a run begins or continues: what the run outside has read,
 // what left the conversation before, and what an earlier process knew.

@@ -54,17 +54,19 @@ type callSite struct {
 //	kindNote    []Message    messages to add to the conversation before the turn
 //	kindInside  []string     ids of the calls that ran while the model answered
 //	kindGuard   *guardEntry  what guardrails decided about messages or an answer; nil if there are none
+//	kindCheck   *checkEntry  a structured answer was refused; nil if it was not
 //	kindCost    Money        what the run has cost
 //	KindRefusal bool         a redacted argument prevents the call from running
 //	KindReceipt bool         a call of an answer beyond the budget ran all the same
 type decision struct {
 	kind    journal.Kind
 	turn    int
-	planned bool       // with kindCut: the plan of the turn is known
-	output  bool       // with kindGuard: an answer
-	model   string     // with kindLane
-	calls   []llm.Call // with KindRefusal and KindReceipt
-	point   Checkpoint // with kindChoice
+	planned bool         // with kindCut: the plan of the turn is known
+	output  bool         // with kindGuard: an answer
+	value   journal.Hash // with kindCheck
+	model   string       // with kindLane
+	calls   []llm.Call   // with KindRefusal and KindReceipt
+	point   Checkpoint   // with kindChoice
 }
 
 // decide is effects.decide with a typed result.

@@ -7,19 +7,7 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/refine"
 	"github.com/toolpost/toolpost/tool"
-)
-
-// The events of asking again are those of package refine.
-type (
-	// AnswerRetry says that the turn is asked again. What it said before does not
-	// count.
-	AnswerRetry = refine.AnswerRetry
-	// Recovery says that the model is asked to mend its answer.
-	Recovery = refine.Recovery
-	// Partial is a structured answer as far as it has been written.
-	Partial = refine.Partial
 )
 
 // Turn begins a turn: one question to the model and the calls it answers with.

@@ -9,22 +9,6 @@ import (
 	"github.com/toolpost/toolpost/refine"
 )
 
-// guardEntry is what guardrails decided about messages or an answer.
-type guardEntry struct {
-	Turn    int                  `json:"turn"`
-	Output  bool                 `json:"output,omitempty"` // about an answer
-	Results []refine.GuardResult `json:"results"`
-	Text    *string              `json:"text,omitempty"` // of the answer, if it was changed
-}
-
-// blocked returns the error of a text that was blocked, nil if it was not.
-func (e *guardEntry) blocked() error {
-	if n := len(e.Results); n > 0 && e.Results[n-1].Verdict == refine.GuardBlock {
-		return &refine.BlockedError{GuardResult: e.Results[n-1]}
-	}
-	return nil
-}
-
 // blockedMessage replaces the messages that a guardrail blocked: the record does not hold them.
 const blockedMessage = "(A guardrail blocked this message.)"
 

@@ -17,6 +17,7 @@ import (
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/refine"
 	"github.com/toolpost/toolpost/sim"
 	"github.com/toolpost/toolpost/tool"
 	"github.com/toolpost/toolpost/wire"
@@ -328,7 +329,7 @@ func TestEventsAreJSON(t *testing.T) {
 		t.Fatal(l.err)
 	}
 	seen := make(map[string]bool)
-	events := append(l.events, agent.Switched{}, agent.LaneChosen{}, agent.Found{}, agent.Shortened{}, agent.Escalated{}, agent.Partial{Value: json.RawMessage("1")})
+	events := append(l.events, agent.Switched{}, agent.LaneChosen{}, agent.Found{}, agent.Shortened{}, agent.Escalated{}, refine.Partial{Value: json.RawMessage("1")})
 	for _, ev := range events {
 		raw, err := llm.MarshalEvent(ev)
 		var v struct{ Event string }

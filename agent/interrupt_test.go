@@ -13,6 +13,7 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/refine"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -217,7 +218,7 @@ func TestPartialStructuredAnswer(t *testing.T) {
 	n := 0
 	var done agent.Done
 	for ev := range a.Run(ctx, llm.User("go")) {
-		if _, ok := ev.(agent.Partial); ok {
+		if _, ok := ev.(refine.Partial); ok {
 			if n++; n == 3 {
 				cancel()
 			}

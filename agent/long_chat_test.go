@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/testkit"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -58,12 +59,15 @@ func awsKeys(t *testing.T) {
 }
 
 // TestCompactStrict: what is left of one long task with many calls is what every vendor accepts,
-// with thinking and without, with a summary and without.
+// with thinking and without, with a summary and without. Short runs try both or neither.
 func TestCompactStrict(t *testing.T) {
 	awsKeys(t)
 	for _, host := range longHosts {
 		for _, thinks := range []bool{false, true} {
 			for _, sums := range []bool{false, true} {
+				if sums != thinks && !testkit.IsLong() {
+					continue
+				}
 				t.Run(fmt.Sprintf("%s/thinks=%v/sums=%v", host.wire, thinks, sums), func(t *testing.T) {
 					var lines []any
 					for i := range 12 {

@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -16,6 +14,7 @@ const (
 	hookAfter      = "after_turn"
 	hookCheckpoint = "checkpoint"
 	hookCompact    = "compact"
+	hookCheck      = "check"
 	// Hooks that return no error have the names that programs use.
 	hookRoute = "Route"
 	hookCost  = "Cost"
@@ -32,19 +31,6 @@ func (e panicEntry) err() error {
 		name = e.Hook // the error of the caller does not name these
 	}
 	return &AbortedError{Err: fmt.Errorf("%s panicked: %s", name, e.Why)}
-}
-
-// guarded calls a hook of the program. A panic ends and seals the run, because the state
-// that the hook left behind is unknown.
-func guarded[T any](ctx context.Context, l *loop, hook string, call func() (T, error)) (v T, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			l.panics.Store(nil) // the hook may have called another hook
-			e := panicEntry{l.turn.n, hook, l.redact(fmt.Sprint(p)).Cut(maxTask)}
-			err = errors.Join(e.err(), l.write(ctx, kindPanic, e))
-		}
-	}()
-	return call()
 }
 
 // hookPanics holds the panic of a hook that cannot return an error. The panic unwinds the
@@ -98,16 +84,4 @@ func (h *hookPanics) caught(r redactor, do func() error) (err error) {
 		}
 	}()
 	return do()
-}
-
-// catchHooks calls do. The panic of a hook in it is recorded, and ends the run for good.
-func (l *loop) catchHooks(ctx context.Context, do func(context.Context) error) (err error) {
-	defer func() {
-		if e := l.panics.Swap(nil); e != nil {
-			_ = recover()
-			e.Turn, e.Why = l.turn.n, l.redact(e.Why).Cut(maxTask)
-			err = errors.Join(e.err(), l.write(ctx, kindPanic, *e))
-		}
-	}()
-	return do(ctx)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/refine"
 )
 
 // empty reports whether nothing was said or asked for.
@@ -73,16 +74,16 @@ func (e *answerReader) take(ctx context.Context, ev llm.Event) error {
 	case llm.Retract:
 		e.forget()
 		e.l.emit(ev)
-	case AnswerRetry:
+	case refine.AnswerRetry:
 		e.forget()
 		e.usage = ev.Usage
 		e.l.emit(ev)
-	case Recovery:
+	case refine.Recovery:
 		e.forget()
 		e.usage = ev.Usage
 		e.l.emit(ev)
 		return e.l.added(ctx, ev)
-	case Partial:
+	case refine.Partial:
 		e.l.best = ev.Value
 		e.pass(ev)
 	case llm.TextRead: // for those who read the text
@@ -99,7 +100,7 @@ func (e *answerReader) forget() {
 }
 
 // added keeps what asking again added to the conversation.
-func (l *loop) added(ctx context.Context, r Recovery) error {
+func (l *loop) added(ctx context.Context, r refine.Recovery) error {
 	for _, m := range r.Added {
 		var err error
 		if m.Role == llm.RoleAssistant {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/refine"
 )
 
 // The kinds of entries this package adds to the record of a run. Together with
@@ -34,6 +36,7 @@ const (
 	kindInside  journal.Kind = "agent.inside" // a call that is run while the model answers
 	kindLane    journal.Kind = "agent.lane"   // the lane of each hosted tool
 	kindGuard   journal.Kind = "agent.guard"  // what guardrails decided
+	kindCheck   journal.Kind = "agent.check"  // a structured answer that was refused
 )
 
 // beginning is everything the loop depends on.
@@ -379,4 +382,28 @@ func (r recorder) seal(ctx context.Context, end journal.End, err error) error {
 		return errors.Join(err, fmt.Errorf("agent: the run could not be sealed: %w", e))
 	}
 	return err
+}
+
+// guardEntry is what guardrails decided about messages or an answer.
+type guardEntry struct {
+	Turn    int                  `json:"turn"`
+	Output  bool                 `json:"output,omitempty"` // about an answer
+	Results []refine.GuardResult `json:"results"`
+	Text    *string              `json:"text,omitempty"` // of the answer, if it was changed
+}
+
+// blocked returns the error of a text that was blocked, nil if it was not.
+func (e *guardEntry) blocked() error {
+	if n := len(e.Results); n > 0 && e.Results[n-1].Verdict == refine.GuardBlock {
+		return &refine.BlockedError{GuardResult: e.Results[n-1]}
+	}
+	return nil
+}
+
+// limits returns the limits with their defaults.
+func (a *Agent) limits() limits {
+	return limits{
+		MaxTurns: cmp.Or(a.MaxTurns, defaultTurns), NoLastTurn: a.NoLastTurn,
+		Budget: max(cmp.Or(a.RetryBudget, defaultBudget), 0), Tokens: a.Tokens, Context: a.Context, Money: a.Money,
+	}
 }

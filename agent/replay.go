@@ -194,6 +194,7 @@ type recordedTurn struct {
 	inAnswer []string      // calls that ran while the model answered
 	added    []llm.Message // by a resume after the turn
 	guarded  []*guardEntry // about the answers of the turn
+	refused  map[journal.Hash]*checkEntry
 }
 
 // place is the position of a reduction: the number of requests before it, and whether a
@@ -290,6 +291,14 @@ func (r *replay) readHook(e journal.Entry) (err error) {
 		} else {
 			r.input = append(r.input, &g)
 		}
+	case kindCheck:
+		var c checkEntry
+		c, err = decode[checkEntry](e)
+		t := r.at(c.Turn)
+		if t.refused == nil {
+			t.refused = make(map[journal.Hash]*checkEntry)
+		}
+		t.refused[c.Value] = &c
 	case kindPanic:
 		r.panickedAt = r.reading.requests
 		r.panicked, err = decode[panicEntry](e)
@@ -415,6 +424,8 @@ func (r *replay) decide(ctx context.Context, d decision, _ func() (any, error)) 
 		g := (*list)[0]
 		*list = (*list)[1:]
 		return g, nil
+	case kindCheck:
+		return r.at(d.turn).refused[d.value], r.hookPanic(hookCheck, d.turn)
 	case journal.KindRefusal: // a call that ran had the secret
 		c := d.calls[0]
 		return stripped.Mark(c.Args) != "" && r.receipts[c.ID].Status == journal.Refused, nil
@@ -495,4 +506,14 @@ func (r *replay) newID(turn int) string {
 	id := r.minted[0]
 	r.minted = r.minted[1:]
 	return id
+}
+
+// waits reports whether the last thing on record is that the run waits.
+func waits(entries []journal.Entry) bool {
+	p, err := readRun(sequence(entries))
+	if err != nil {
+		return false
+	}
+	open, err := p.waiting()
+	return err == nil && len(open) > 0 && entries[len(entries)-1].Kind != journal.KindSeal
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/refine"
 	"github.com/toolpost/toolpost/tool"
 	"golang.org/x/tools/txtar"
 )
@@ -154,7 +155,7 @@ func TestEmptyAnswersAreAnError(t *testing.T) {
 	}
 	// With a budget the model is asked again first.
 	m := says("", "here I am")
-	if l := run(t, &agent.Agent{Model: m}, "go"); l.err != nil || l.done.Text != "here I am" || len(of[agent.Recovery](l)) != 1 {
+	if l := run(t, &agent.Agent{Model: m}, "go"); l.err != nil || l.done.Text != "here I am" || len(of[refine.Recovery](l)) != 1 {
 		t.Errorf("done %+v, error %v", l.done, l.err)
 	}
 }

@@ -39,7 +39,7 @@ func TestTakenBack(t *testing.T) {
 		if l.err != nil || l.done.Text != "Done." || len(of[llm.Retract](l)) != c.retracts || len(l.done.Messages) != c.messages {
 			t.Errorf("%s: error %v, text %q, %d retractions, messages %v", name, l.err, l.done.Text, len(of[llm.Retract](l)), l.done.Messages)
 		}
-		if n := len(of[agent.AnswerRetry](l)) + len(of[agent.Recovery](l)); n != 1 {
+		if n := len(of[refine.AnswerRetry](l)) + len(of[refine.Recovery](l)); n != 1 {
 			t.Errorf("%s: said %d times that it is asked again", name, n)
 		}
 		if l.text() == "Done." != (c.retracts == 0 || c.first.parts == nil || name == "thinking only") {

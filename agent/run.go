@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/invoke"
@@ -133,16 +135,6 @@ func (a *Agent) observed(ctx context.Context) context.Context {
 		return ctx
 	}
 	return observe.With(ctx, a.Observer)
-}
-
-// modelOf returns the model of a turn and its id.
-func (a *Agent) modelOf(turn int) (llm.Model, string) {
-	if a.Route != nil {
-		if m, id := a.Route(turn); m != nil {
-			return m, name(m, id)
-		}
-	}
-	return a.Model, name(a.Model, a.ID)
 }
 
 // begin creates the record of a run and returns its loop.
@@ -326,3 +318,62 @@ func (a *Agent) restart(ctx context.Context, l *loop, session *invoke.Session, g
 	}
 	return nil
 }
+
+// RunWith is [Agent.Run] with options for this run.
+func (a *Agent) RunWith(ctx context.Context, o RunOptions, msgs ...llm.Message) iter.Seq2[llm.Event, error] {
+	mustContext(ctx)
+	return func(yield func(llm.Event, error) bool) {
+		l, err := a.begin(ctx, o, msgs)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		l.walk(a.observed(ctx), yield)
+	}
+}
+
+// mustContext explains a nil context, which would be a nil dereference somewhere below.
+func mustContext(ctx context.Context) {
+	if ctx == nil {
+		panic("agent: the context of the run is nil; pass context.Background()")
+	}
+}
+
+// RunOptions are the settings of one run, in addition to those of its Agent.
+type RunOptions struct {
+	// ID names the run; empty means [Agent.NewRun].
+	ID string
+	// Parent is the run that this one continues; empty means [Agent.Parent].
+	Parent string
+	// Metadata is data of the program about the run, such as a user or a ticket. It is in the
+	// record and in [Settings], and no model reads it.
+	Metadata map[string]string
+}
+
+// The limits of RunOptions.Metadata.
+const (
+	maxMetadata     = 64
+	maxMetadataText = 4096
+)
+
+// check refuses options that the record could not hold.
+func (o *RunOptions) check() error {
+	if o.ID != "" {
+		if err := journal.ValidRun(o.ID); err != nil {
+			return err
+		}
+	}
+	if len(o.Metadata) > maxMetadata {
+		return fmt.Errorf("agent: Metadata has %d entries; at most %d are recorded", len(o.Metadata), maxMetadata)
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.Metadata)) {
+		v := o.Metadata[key]
+		if key == "" || len(key) > maxMetadataText || len(v) > maxMetadataText || !utf8.ValidString(key) || !utf8.ValidString(v) {
+			return fmt.Errorf("agent: Metadata %.40q: names and values are UTF-8, a name is not empty, and each has at most %d bytes", key, maxMetadataText)
+		}
+	}
+	return nil
+}
+
+// noValue is why a run without an error has no value.
+var noValue = map[Status]string{StatusPending: "the run waits for a person; resume it and read Done.Value"}

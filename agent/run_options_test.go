@@ -136,7 +136,7 @@ text {"city":"Rome","degrees":"warm"}
 -- 3 --
 text {"city":"Rome","degrees":25}
 `)}
-	v, done, err := agent.Into[weatherReport](t.Context(), a, llm.User("Weather in Rome?"))
+	v, done, err := agent.Into[weatherReport](t.Context(), a, []llm.Message{llm.User("Weather in Rome?")})
 	if err != nil || v != (weatherReport{"Rome", 25}) || ran != 1 || done.Ran != 1 {
 		t.Errorf("%+v, %d, %+v, %v", v, ran, done, err)
 	}
@@ -147,7 +147,7 @@ text {"city":"Rome","degrees":25}
 	if err != nil || string(again.Value) != string(done.Value) {
 		t.Errorf("%s, %v", again.Value, err)
 	}
-	if _, _, err := agent.Into[func()](t.Context(), a, llm.User("x")); llm.KindOf(err) != llm.Invalid {
+	if _, _, err := agent.Into[func()](t.Context(), a, []llm.Message{llm.User("x")}); llm.KindOf(err) != llm.Invalid {
 		t.Errorf("a type without a schema: %v", err)
 	}
 }
@@ -239,7 +239,8 @@ func TestPoolIsSharedByAgents(t *testing.T) {
 			if _, err := outer.Ask(t.Context(), llm.User("Go")); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
-				if refused++; !strings.Contains(err.Error(), "of the pool is used up") {
+				var used *agent.BudgetError
+				if refused++; !errors.As(err, &used) || !used.Pool || used.Money != 10*cent || used.Spent < used.Money || !strings.Contains(err.Error(), "of the pool is used up") {
 					t.Error(err)
 				}
 			}

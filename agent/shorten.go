@@ -4,24 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/toolpost/toolpost/agent/internal/compaction"
 	"github.com/toolpost/toolpost/llm"
 )
-
-// reduction makes a conversation shorter: one of the two is set.
-type reduction struct {
-	cut     *compaction.Cut
-	compact *compactEntry
-}
-
-// reducer plans how to make the conversation of a run shorter, for a request of at most limit
-// tokens. save is how many tokens of results to save; 0 means as many as possible.
-type reducer struct {
-	*loop
-	limit, save int
-}
 
 // cutResults plans to shorten results. It returns nil if there is nothing to shorten.
 func (r *reducer) cutResults(ctx context.Context, steps []compaction.Step) (*reduction, error) {
@@ -145,70 +131,7 @@ func (r *reducer) windowLimit() (tokens int, sure bool) {
 	return tokens, sure
 }
 
-// Windows is how much models can take that refused a question as too long; see
-// [Agent.Windows]. The zero value knows nothing. It may be used by many runs at once.
-type Windows struct {
-	mu     sync.Mutex
-	tokens map[string]int // of a question, by id of the model
-}
-
-// maxWindows bounds how many models are remembered.
-const maxWindows = 1_000
-
-// learn remembers that a model may be asked questions of so many tokens.
-func (w *Windows) learn(id string, tokens int) {
-	if w == nil {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.tokens == nil || len(w.tokens) >= maxWindows {
-		w.tokens = make(map[string]int)
-	}
-	w.tokens[id] = tokens
-}
-
-// of returns how many tokens a question to a model may have; 0 if nothing was learnt.
-func (w *Windows) of(id string) int {
-	if w == nil {
-		return 0
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.tokens[id]
-}
-
 // size estimates the tokens of the next question.
 func (r *reducer) size() int {
 	return llm.EstimateRequest(&llm.Request{System: r.turn.system, Messages: r.turn.conversation(r.messages), Tools: r.turn.tools, Output: r.turn.settings.Output})
-}
-
-// Only the counts of requests with at least minCounted tokens are compared with the estimate.
-// The factor between the two stays within these bounds.
-const (
-	minCounted           = 200
-	minFactor, maxFactor = 0.5, 2.5
-)
-
-// corrected converts an estimate to the count of the model's vendor.
-func (w *window) corrected(size int) int {
-	if w.factor == 0 {
-		return size
-	}
-	return int(float64(size) * w.factor)
-}
-
-// estimated converts a count of the model's vendor to an estimate.
-func (w *window) estimated(count int) int {
-	if w.factor == 0 {
-		return count
-	}
-	return int(float64(count) / w.factor)
-}
-
-// counted learns how the vendor counts from the usage of one request.
-func (w *window) counted(u llm.Usage) {
-	if w.size >= minCounted && u.Input > 0 {
-		w.factor = min(max(float64(u.Input)/float64(w.size), minFactor), maxFactor)
-	}
 }

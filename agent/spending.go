@@ -146,31 +146,60 @@ func (s *spending) exhausted(cost catalog.Money, turns int, name string) error {
 		taken = "1 turn"
 	}
 	for _, at := range s.all() {
-		limit := at.limits.Money
+		e := &BudgetError{Money: at.limits.Money, Spent: cost, Pool: at.pooled(), in: taken}
 		if at != s {
-			cost = at.cost()
+			e.Spent, e.in = at.cost(), ""
+			e.of = at.owner()
 		}
 		switch {
-		case limit == 0:
-		case at != s && cost >= limit:
-			return fmt.Errorf("agent: the budget of %s of %s is used up: %s were spent", limit, at.owner(), cost)
-		case cost >= limit:
-			return fmt.Errorf("agent: the budget of %s is used up: %s were spent in %s", limit, cost, taken)
+		case e.Money == 0:
+		case e.Spent >= e.Money:
+			return e
 		case s.unpriced.Load():
-			return fmt.Errorf("agent: the budget of %s cannot be kept, because a part of what %s did has no known price", limit, name)
+			return fmt.Errorf("agent: the budget of %s cannot be kept, because a part of what %s did has no known price", e.Money, name)
 		}
 	}
 	for _, at := range s.all() {
-		limit := int64(at.limits.Tokens)
-		switch spent := at.tokens(at == s); {
-		case limit == 0 || spent < limit:
-		case at != s:
-			return fmt.Errorf("agent: the budget of %d tokens of %s is used up: %d were spent", limit, at.owner(), spent)
-		default:
-			return fmt.Errorf("agent: the budget of %d tokens is used up: %d were spent in %s", limit, spent, taken)
+		e := &BudgetError{Tokens: at.limits.Tokens, SpentTokens: int(at.tokens(at == s)), Pool: at.pooled(), in: taken}
+		if at != s {
+			e.of, e.in = at.owner(), ""
+		}
+		if e.Tokens > 0 && e.SpentTokens >= e.Tokens {
+			return e
 		}
 	}
 	return nil
+}
+
+// BudgetError is the error of a run whose budget of tokens or money is used up: its own, that of a
+// run in whose call it is, or that of a [Pool].
+type BudgetError struct {
+	// Tokens or Money is the budget, the other is 0.
+	Tokens int
+	Money  catalog.Money
+	// SpentTokens or Spent is what was spent of it.
+	SpentTokens int
+	Spent       catalog.Money
+	Pool        bool // the budget is that of a pool
+
+	of, in string
+}
+
+// Error describes the budget and what was spent.
+func (e *BudgetError) Error() string {
+	budget, spent := e.Money.String(), e.Spent.String()
+	if e.Tokens > 0 {
+		budget, spent = fmt.Sprintf("%d tokens", e.Tokens), fmt.Sprint(e.SpentTokens)
+	}
+	if e.of != "" {
+		budget += " of " + e.of
+	}
+	if e.in != "" {
+		spent += " were spent in " + e.in
+	} else {
+		spent += " were spent"
+	}
+	return fmt.Sprintf("agent: the budget of %s is used up: %s", budget, spent)
 }
 
 // tokens returns how many tokens were spent, by the run that asks or by a run that waits for
@@ -239,8 +268,8 @@ func (a *Agent) affords(s *spending, turn int) error {
 
 // Pool is a budget that several agents share: see [Agent.Pool]. It counts what the models of their
 // runs read, write and cost from now on in this process, with those of runs inside their calls.
-// When it is used up, each run ends as if its own budget were: no further model is asked and no
-// further call is begun. An answer that has begun may go beyond it. It is safe for concurrent use.
+// When it is used up, each run ends with a [BudgetError], as if its own budget were used up: no further
+// model is asked and no further call is begun. An answer that has begun may go beyond it. It is safe for concurrent use.
 type Pool struct{ spent spending }
 
 // NewPool returns a budget of that many tokens and that much money; 0 means no bound. A model whose

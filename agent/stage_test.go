@@ -21,6 +21,7 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/refine"
 	"github.com/toolpost/toolpost/sim"
 	"golang.org/x/tools/txtar"
 )
@@ -262,7 +263,7 @@ func (d *digest) add(ev llm.Event, p *player) {
 			return
 		}
 		d.line("retract")
-	case agent.AnswerRetry:
+	case refine.AnswerRetry:
 		if d.varies {
 			d.text.Reset()
 			return
@@ -280,7 +281,7 @@ var shown = map[string]bool{"tools": true, "toolExecutors.partial": true, "conte
 
 func (d *digest) own(ev llm.Event) {
 	switch ev := ev.(type) {
-	case agent.Recovery:
+	case refine.Recovery:
 		d.line("recovery %d of %d, %s: %s", ev.Attempt, ev.Max, ev.Cause, tidy(ev.Error))
 	case agent.Checkpoint:
 		d.line("checkpoint %d, %s failed: %s, recoverable=%v, attempt %d, options %v\n%s", ev.N, ev.Cause, ev.Error.Code, ev.Error.Recoverable, ev.Attempt, ev.Options, tidy(ev.Error.Message))

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/internal/stripped"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -52,37 +53,6 @@ type settings struct {
 	panics      *hookPanics
 }
 
-// turn is the state of one turn. A hook may change the settings of its requests.
-type turn struct {
-	n           int
-	model       string    // id of the model that is asked
-	asked       llm.Model // of the last request
-	observed    *observe.Turn
-	ranInAnswer map[string]bool // ids of calls that ran while the model answered
-	narrowed    bool            // the plan offers other tools than the run
-	planModel   llm.Model       // nil means the model of the run
-	planID      string
-	extra       *tool.Set // tools of the plan that only this turn can call
-	system      string
-	tools       []llm.ToolDef
-	settings    llm.Request
-	view        []llm.Message // replaces the first viewed messages, if not nil
-	viewed      int
-}
-
-// conversation is the messages of the next request.
-func (t *turn) conversation(msgs []llm.Message) []llm.Message {
-	if t.view == nil {
-		return msgs
-	}
-	return append(slices.Clip(t.view), msgs[min(t.viewed, len(msgs)):]...)
-}
-
-// offers reports whether the turn offers a function tool of that name.
-func (t *turn) offers(name string) bool {
-	return slices.ContainsFunc(t.tools, func(d llm.ToolDef) bool { return d.Name == name && d.Kind != llm.HostedTool })
-}
-
 // escalation is how the next request is made stronger after failures.
 type escalation struct {
 	step   tool.Strategy // of the next request
@@ -99,14 +69,6 @@ type leftover struct {
 	stopped  string                     // why a hook ended the run after its last turn
 	over     *llm.Finish                // of an answer after which the run was not closed
 	added    []llm.Message              // to add before the next turn
-}
-
-// window is what the run knows about how much its model can take.
-type window struct {
-	known   *Windows
-	refused int     // tokens of a request that the model found too long, less a quarter; 0 if there was none
-	size    int     // estimated tokens of the next request
-	factor  float64 // tokens the vendor counts for each estimated token; 0 if unknown
 }
 
 // eventSink passes events to the reader of a run.
@@ -223,14 +185,6 @@ func (l *loop) turnModel() (llm.Model, string) {
 	return l.effects.model(l.turn.n)
 }
 
-// modelName is the name of the model in messages to people.
-func (t *turn) modelName() string {
-	if t.model == "" {
-		return "the model"
-	}
-	return t.model
-}
-
 // exhausted returns the error of a run that has used up its tokens or its money. turns is
 // the number of answers that it got for them.
 func (l *loop) exhausted(ctx context.Context, turns int) error {
@@ -302,4 +256,37 @@ func (l *loop) switchTo(ctx context.Context, m llm.Model, id, why string) error 
 		l.emit(c)
 	}
 	return nil
+}
+
+// asker asks the model of a turn for its answer.
+type asker struct {
+	*loop
+	final bool // the model has to answer without tools
+}
+
+// knownTools returns the definitions of all tools that the run may call.
+func (l *loop) knownTools() []llm.ToolDef {
+	known := slices.Clip(l.tools.all)
+	if l.agent != nil {
+		for _, d := range l.agent.set().Defs() {
+			if !l.tools.told(d.Name) {
+				known = append(known, d)
+			}
+		}
+	}
+	return known
+}
+
+// requestEchoes returns what the guard knows for the next request. A hook may have taken messages
+// out of it.
+func (l *loop) requestEchoes() *llm.EchoMemory {
+	if l.turn.view == nil {
+		return l.echoes.EchoMemory
+	}
+	return emulate.RememberCalls(l.echoes.EchoMemory, l.knownTools(), nil, l.messages)
+}
+
+// withConversation tells runs inside of calls about the conversation of this run.
+func (l *loop) withConversation(ctx context.Context) context.Context {
+	return context.WithValue(ctx, outerConversationKey{}, outerConversation{slices.Clip(l.messages), l.echoes.EchoMemory})
 }

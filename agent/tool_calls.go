@@ -13,6 +13,7 @@ import (
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/refine"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -24,9 +25,6 @@ type callBatch struct {
 	stopReason string   // why the runtime stopped the run
 	waits      bool     // for a person
 }
-
-// errWaiting ends a run that waits for a person. It is not a failure.
-var errWaiting = errors.New("agent: the run waits for a person")
 
 // runCalls runs the calls of an answer and gives the model their results.
 func (l *loop) runCalls(ctx context.Context, calls []llm.Call, invalid []llm.InvalidCall) error {
@@ -236,7 +234,7 @@ func (b *callBatch) escalate() {
 // again as long as the budget lasts.
 func (b *callBatch) faulty(ctx context.Context, o invoke.Outcome) error {
 	if b.budget.Take() {
-		b.emit(Recovery{Attempt: b.budget.Used(), Max: b.Limits.Budget, Cause: causeValidation, Error: o.Error.Error()})
+		b.emit(refine.Recovery{Attempt: b.budget.Used(), Max: b.Limits.Budget, Cause: causeValidation, Error: o.Error.Error()})
 		b.raiseStep(o)
 		return nil
 	}

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -116,22 +115,6 @@ func (t *toolList) notOffered(c llm.Call, offered []llm.ToolDef) llm.InvalidCall
 	}
 	return llm.InvalidCall{ID: c.ID, Name: c.Name, Raw: string(c.Args), Reason: llm.UnknownTool,
 		Problem: problem, Nearest: near.Names(c.Name, names, 3), Provenance: c.Provenance}
-}
-
-// offerFound offers the tools that the model found. They come last, so the vendor's cache of
-// the other tools stays valid.
-func (l *loop) offerFound(ctx context.Context) error {
-	e, err := decide(ctx, l.effects, l.decision(kindFound), func() (foundEntry, error) {
-		return foundEntry{l.turn.n, l.tools.newlyFound(l.messages)}, nil
-	})
-	if err != nil || len(e.Tools) == 0 {
-		return err
-	}
-	if err := l.write(ctx, kindFound, e); err != nil {
-		return err
-	}
-	l.emit(Found{Tools: l.tools.offerMore(e.Tools, l.Caller)})
-	return nil
 }
 
 // droppedWarning names the tools that the model is not told about. It reports whether there

@@ -6,6 +6,8 @@ import (
 
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/observe"
+	"github.com/toolpost/toolpost/tool"
 )
 
 // transcript is the part of a run that is written to: its conversation, its record and its
@@ -109,4 +111,43 @@ func (t *transcript) note(ctx context.Context, why, text string) error {
 	n := noteEntry{Message: llm.User(text), Why: why}
 	t.messages = append(t.messages, n.message())
 	return t.write(ctx, kindNote, n)
+}
+
+// turn is the state of one turn. A hook may change the settings of its requests.
+type turn struct {
+	n           int
+	model       string    // id of the model that is asked
+	asked       llm.Model // of the last request
+	observed    *observe.Turn
+	ranInAnswer map[string]bool // ids of calls that ran while the model answered
+	narrowed    bool            // the plan offers other tools than the run
+	planModel   llm.Model       // nil means the model of the run
+	planID      string
+	extra       *tool.Set // tools of the plan that only this turn can call
+	system      string
+	tools       []llm.ToolDef
+	settings    llm.Request
+	view        []llm.Message // replaces the first viewed messages, if not nil
+	viewed      int
+}
+
+// conversation is the messages of the next request.
+func (t *turn) conversation(msgs []llm.Message) []llm.Message {
+	if t.view == nil {
+		return msgs
+	}
+	return append(slices.Clip(t.view), msgs[min(t.viewed, len(msgs)):]...)
+}
+
+// offers reports whether the turn offers a function tool of that name.
+func (t *turn) offers(name string) bool {
+	return slices.ContainsFunc(t.tools, func(d llm.ToolDef) bool { return d.Name == name && d.Kind != llm.HostedTool })
+}
+
+// modelName is the name of the model in messages to people.
+func (t *turn) modelName() string {
+	if t.model == "" {
+		return "the model"
+	}
+	return t.model
 }

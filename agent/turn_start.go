@@ -12,45 +12,6 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// TurnStart is the request of a turn that begins; see [Agent.BeforeTurn]. Changes count for this
-// turn. The next one begins with the settings of the Agent and the whole conversation
-// again. All of it is a deep copy that a hook may write to.
-type TurnStart struct {
-	Turn  int       // counts from 1
-	Usage llm.Usage // of the turns before
-	// Model is asked instead of the Agent's, if it is not nil. ID is what it is
-	// called.
-	Model llm.Model
-	ID    string
-	// System and Messages are the text that the model reads. The record and [Done.Messages]
-	// keep the original conversation.
-	System   string
-	Messages []llm.Message
-	// Tools are the offered tools. A hook may remove, reorder and describe them. A call of
-	// another tool is refused.
-	Tools []llm.ToolDef
-	// Set has further tools for the calls of the turn. They replace tools of the Agent
-	// with the same names, and Tools may name them, too. Set is for tools that come and
-	// go. It is not recorded: a replay runs none of them.
-	Set *tool.Set
-	// Request has the other settings. Its System, Messages, Tools, Model and
-	// RetryBudget stay empty.
-	Request llm.Request
-}
-
-// TurnEnd is a turn that is over; see [Agent.AfterTurn]. Writing to it changes
-// nothing.
-type TurnEnd struct {
-	Turn  int // counts from 1
-	Model string
-	Usage llm.Usage // of the run so far
-	// Messages are the whole conversation. The last one is the answer or, if that
-	// had calls, their results.
-	Messages []llm.Message
-	// Over says that the run is over anyway: there is an answer.
-	Over bool
-}
-
 // plan lets the hook BeforeTurn change the requests of the turn.
 func (l *loop) plan(ctx context.Context) error {
 	e, err := decide(ctx, l.effects, l.decision(kindPlan), func() (*planEntry, error) { return l.askPlan(ctx) })
@@ -240,4 +201,20 @@ func (l *loop) afterTurn(ctx context.Context, over bool) (bool, error) {
 	}
 	l.done.Stopped = why
 	return true, l.write(ctx, kindStop, stopEntry{l.turn.n, why})
+}
+
+// offerFound offers the tools that the model found. They come last, so the vendor's cache of
+// the other tools stays valid.
+func (l *loop) offerFound(ctx context.Context) error {
+	e, err := decide(ctx, l.effects, l.decision(kindFound), func() (foundEntry, error) {
+		return foundEntry{l.turn.n, l.tools.newlyFound(l.messages)}, nil
+	})
+	if err != nil || len(e.Tools) == 0 {
+		return err
+	}
+	if err := l.write(ctx, kindFound, e); err != nil {
+		return err
+	}
+	l.emit(Found{Tools: l.tools.offerMore(e.Tools, l.Caller)})
+	return nil
 }

@@ -7,17 +7,6 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// Breaker refuses calls of a tool that keeps failing: after Failures in a row (0
-// means 5) for the time of Cooldown (0 means 60 s). Then one call may run, and
-// its result decides whether the tool is available again. Off turns the breaker
-// off. Only failures of the tool itself count, not mistakes of the model such as
-// wrong arguments, a missing permission or something that does not exist.
-type Breaker struct {
-	Off      bool
-	Failures int
-	Cooldown time.Duration
-}
-
 // counts are the error codes that count as failures of the tool itself.
 var counts = map[tool.Code]bool{tool.Timeout: true, tool.RateLimit: true, tool.Network: true, tool.Execution: true}
 

@@ -77,13 +77,6 @@ func (e *execution) Ask(ctx context.Context, p tool.Prompt) (json.RawMessage, er
 	return nil, &promptError{len(answers) + 1, p, e.session.runner.Approve == nil}
 }
 
-// heldQuestion is a question whose tool waits for the answer.
-type heldQuestion struct {
-	ctx    context.Context // ends when the tool does not wait any more
-	prompt tool.Prompt
-	reply  chan heldReply // has room for it
-}
-
 type heldReply struct {
 	value json.RawMessage
 	err   error

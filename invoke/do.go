@@ -72,12 +72,6 @@ func (d *batch) cancellable() {
 	}
 }
 
-// stop cancels what runs and what would come next.
-func (d *batch) stop() {
-	d.cancellable()
-	d.cancel()
-}
-
 // end cancels the context and drops all references, for the next Do.
 func (d *batch) end() {
 	d.unobserve()

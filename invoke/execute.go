@@ -328,3 +328,10 @@ type promptError struct {
 func (e *promptError) Nobody() bool { return e.alone }
 
 func (e *promptError) Error() string { return "a person has to answer first: " + e.prompt.Message }
+
+// heldQuestion is a question whose tool waits for the answer.
+type heldQuestion struct {
+	ctx    context.Context // ends when the tool does not wait any more
+	prompt tool.Prompt
+	reply  chan heldReply // has room for it
+}

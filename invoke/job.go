@@ -102,3 +102,9 @@ func (d *batch) emit(ev llm.Event) {
 		d.stop()
 	}
 }
+
+// stop cancels what runs and what would come next.
+func (d *batch) stop() {
+	d.cancellable()
+	d.cancel()
+}
