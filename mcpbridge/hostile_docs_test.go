@@ -166,7 +166,7 @@ var hostileByTheDocs = map[string]struct {
 // Servers written from the docs by an attacker: whatever they do, the program does not hang or crash, a tool is called at
 // most once, and no order for a terminal reaches a person or the model.
 func TestHostileServersByTheDocs(t *testing.T) {
-	t.Logf("%d servers", len(hostileByTheDocs))
+	t.Logf("%d attacks", len(hostileByTheDocs))
 	for name, c := range hostileByTheDocs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -284,7 +284,7 @@ func manyPings(n int) string {
 // Clients written from the docs by an attacker: no tool runs that a person would have to allow, each line that is written
 // is a message, and the next request is answered.
 func TestHostileClientsByTheDocs(t *testing.T) {
-	t.Logf("%d clients × serve and relay", len(clientAttacks))
+	t.Logf("%d attacks", 2*len(clientAttacks))
 	for name, text := range clientAttacks {
 		for _, path := range []string{"serve", "relay"} {
 			t.Run(path+" "+name, func(t *testing.T) {

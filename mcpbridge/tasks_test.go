@@ -20,8 +20,20 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
+// eachTaskServer runs a test with servers of each revision whose tools run as tasks, and what happened there.
+func eachTaskServer(t *testing.T, test func(t *testing.T, server config.ServerConfig, happened func() string, revision string)) {
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		for _, way := range []string{"stdio", "http"} {
+			t.Run(way+" "+revision, func(t *testing.T) {
+				server, happened := taskServer(t, way, revision)
+				test(t, server, happened, revision)
+			})
+		}
+	}
+}
+
 // taskServer returns a server whose tools run as tasks, and what happened there.
-func taskServer(t *testing.T, way string) (config.ServerConfig, func() string) {
+func taskServer(t *testing.T, way, revision string) (config.ServerConfig, func() string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "events")
 	happened := func() string {
@@ -29,11 +41,19 @@ func taskServer(t *testing.T, way string) (config.ServerConfig, func() string) {
 		return string(text)
 	}
 	if way == "stdio" {
-		return stdio("one", "tasks:"+file), happened
+		kind := "tasks:"
+		if revision >= "2026" {
+			kind += "newest "
+		}
+		return stdio("one", kind+file), happened
 	}
-	s := &mcptest.Tasks{File: file}
+	s := &mcptest.Tasks{File: file, Newest: revision >= "2026"}
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
+		if s.Newest && strings.HasPrefix(r.Header.Get("Mcp-Method"), "tasks/") && !strings.Contains(string(body), `"taskId":"`+r.Header.Get("Mcp-Name")+`"`) {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
 		answers := s.Answer(body)
 		switch {
 		case r.Method != http.MethodPost:
@@ -66,60 +86,56 @@ func (r *taskRuntime) Ask(context.Context, tool.Prompt) (json.RawMessage, error)
 // A tool that runs only as a task is called once and polled, and its result is that of a call.
 func TestToolsAreCalledAsTasks(t *testing.T) {
 	t.Parallel()
-	for _, way := range []string{"stdio", "http"} {
-		t.Run(way, func(t *testing.T) {
-			server, happened := taskServer(t, way)
-			dir := t.TempDir()
-			s, _ := open(t, client.Options{Dir: dir}, server)
-			runtime := new(taskRuntime)
-			one, ok := toolsOf(t, s).Lookup("one__order")
-			if !ok {
-				t.Fatal("the tool is not offered")
+	eachTaskServer(t, func(t *testing.T, server config.ServerConfig, happened func() string, _ string) {
+		dir := t.TempDir()
+		s, _ := open(t, client.Options{Dir: dir}, server)
+		runtime := new(taskRuntime)
+		one, ok := toolsOf(t, s).Lookup("one__order")
+		if !ok {
+			t.Fatal("the tool is not offered")
+		}
+		out, err := one.Run(tool.WithRuntime(t.Context(), runtime), json.RawMessage(`{}`))
+		if err != nil || !strings.Contains(textOf(out), "placed") || string(out.Structured) != `{"order":1234567890123456789}` {
+			t.Errorf("it returned %q, %s, %v", textOf(out), out.Structured, err)
+		}
+		if strings.Join(runtime.steps, "") != "step of order" {
+			t.Errorf("the progress was %q", runtime.steps)
+		}
+		if out, err := call(t, toolsOf(t, s), "one__plain", `{}`); err != nil || textOf(out) != "plain" {
+			t.Errorf("another tool returned %q, %v", textOf(out), err)
+		}
+		for name, want := range map[string]struct {
+			code tool.Code
+			text string
+		}{
+			"fails":   {tool.Execution, "no stock"},
+			"refused": {tool.Execution, "out of paper"},
+			"forgets": {tool.Uncertain, "its state cannot be read: unknown task"},
+			"cancels": {tool.Uncertain, "has cancelled it: step of cancels"},
+			"odd":     {tool.Uncertain, `its status "asleep" is not known here`},
+		} {
+			_, err := call(t, toolsOf(t, s), "one__"+name, `{}`)
+			if e := tool.FromError(err); e == nil || e.Code != want.code || !strings.Contains(e.Message, want.text) {
+				t.Errorf("%s: %v", name, err)
 			}
-			out, err := one.Run(tool.WithRuntime(t.Context(), runtime), json.RawMessage(`{}`))
-			if err != nil || !strings.Contains(textOf(out), "placed") || string(out.Structured) != `{"order":1234567890123456789}` {
-				t.Errorf("it returned %q, %s, %v", textOf(out), out.Structured, err)
+			if n := strings.Count(happened(), "began "+name+"\n"); n != 1 {
+				t.Errorf("%s began %d times", name, n)
 			}
-			if strings.Join(runtime.steps, "") != "step of order" {
-				t.Errorf("the progress was %q", runtime.steps)
-			}
-			if out, err := call(t, toolsOf(t, s), "one__plain", `{}`); err != nil || textOf(out) != "plain" {
-				t.Errorf("another tool returned %q, %v", textOf(out), err)
-			}
-			for name, want := range map[string]struct {
-				code tool.Code
-				text string
-			}{
-				"fails":   {tool.Execution, "no stock"},
-				"refused": {tool.Execution, "out of paper"},
-				"forgets": {tool.Uncertain, "its state cannot be read: unknown task"},
-				"cancels": {tool.Uncertain, "has cancelled it: step of cancels"},
-				"odd":     {tool.Uncertain, `its status "asleep" is not known here`},
-			} {
-				_, err := call(t, toolsOf(t, s), "one__"+name, `{}`)
-				if e := tool.FromError(err); e == nil || e.Code != want.code || !strings.Contains(e.Message, want.text) {
-					t.Errorf("%s: %v", name, err)
-				}
-				if n := strings.Count(happened(), "began "+name+"\n"); n != 1 {
-					t.Errorf("%s began %d times", name, n)
-				}
-			}
-			s.Close()
-			next, _ := open(t, client.Options{Dir: dir}, server) // with the list of the last run
-			if out, err := call(t, toolsOf(t, next), "one__order", `{}`); err != nil || !strings.Contains(textOf(out), "placed") {
-				t.Errorf("the next run returned %q, %v", textOf(out), err)
-			}
-		})
-	}
+		}
+		s.Close()
+		next, _ := open(t, client.Options{Dir: dir}, server) // with the list of the last run
+		if out, err := call(t, toolsOf(t, next), "one__order", `{}`); err != nil || !strings.Contains(textOf(out), "placed") {
+			t.Errorf("the next run returned %q, %v", textOf(out), err)
+		}
+	})
 }
 
 // A task that is not waited for any more is cancelled: the caller has gone, or the time is over.
 func TestTasksAreCancelled(t *testing.T) {
 	t.Parallel()
-	for _, way := range []string{"stdio", "http"} {
-		for _, why := range []string{"caller", "timeout"} {
-			t.Run(way+" "+why, func(t *testing.T) {
-				server, happened := taskServer(t, way)
+	for _, why := range []string{"caller", "timeout"} {
+		t.Run(why, func(t *testing.T) {
+			eachTaskServer(t, func(t *testing.T, server config.ServerConfig, happened func() string, _ string) {
 				if why == "timeout" {
 					server.Call = 500 * time.Millisecond
 				}
@@ -142,26 +158,34 @@ func TestTasksAreCancelled(t *testing.T) {
 					t.Errorf("the server has %q", got)
 				}
 			})
-		}
+		})
 	}
 }
 
-// A server asks about a task while its result is waited for.
+// A server asks about a task: while its result is waited for or, since 2026-07-28, in its state. The person is asked once.
 func TestTaskAsksThePerson(t *testing.T) {
-	server, happened := taskServer(t, "stdio")
-	s, _ := open(t, client.Options{}, server)
-	one, _ := toolsOf(t, s).Lookup("one__asks")
-	runtime := new(taskRuntime)
-	if out, err := one.Run(tool.WithRuntime(t.Context(), runtime), json.RawMessage(`{}`)); err != nil || textOf(out) != "answered" || runtime.asked != 1 || happened() != "began asks\n" {
-		t.Errorf("it returned %q, %v; %d questions; %q", textOf(out), err, runtime.asked, happened())
-	}
+	eachTaskServer(t, func(t *testing.T, server config.ServerConfig, happened func() string, revision string) {
+		want := "began asks\n"
+		switch {
+		case revision >= "2026":
+			want += `answered asks {"sure":{"action":"accept","content":{"ok":true}}}` + "\n"
+		case server.URL != "":
+			return // its answers over HTTP are whole, so it cannot send a question
+		}
+		s, _ := open(t, client.Options{}, server)
+		one, _ := toolsOf(t, s).Lookup("one__asks")
+		runtime := new(taskRuntime)
+		if out, err := one.Run(tool.WithRuntime(t.Context(), runtime), json.RawMessage(`{}`)); err != nil || textOf(out) != "answered" || runtime.asked != 1 || happened() != want {
+			t.Errorf("it returned %q, %v; %d questions; %q", textOf(out), err, runtime.asked, happened())
+		}
+	})
 }
 
 // A relay passes tasks on, and its record says that the call runs as a task.
 func TestRelayPassesTasksOn(t *testing.T) {
 	for _, way := range []string{"stdio", "http"} {
 		t.Run(way, func(t *testing.T) {
-			server, happened := taskServer(t, way)
+			server, happened := taskServer(t, way, "2025-11-25")
 			r := relayOf(t, server, invoke.AllowAll)
 			l := relayLines(t, r)
 			l.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"order","arguments":{},"task":{"ttl":60000}}}`)
@@ -180,6 +204,38 @@ func TestRelayPassesTasksOn(t *testing.T) {
 				t.Errorf("the record has %+v", receipts)
 			}
 			if got := happened(); got != "began order\ncancelled order\n" {
+				t.Errorf("the server has %q", got)
+			}
+		})
+	}
+}
+
+// A relay passes tasks of revision 2026-07-28 on, in which the server decides, with the name of the task in a header.
+func TestRelayPassesNewestTasksOn(t *testing.T) {
+	for _, way := range []string{"stdio", "http"} {
+		t.Run(way, func(t *testing.T) {
+			server, happened := taskServer(t, way, "2026-07-28")
+			r := relayOf(t, server, invoke.AllowAll)
+			l := byLines(t, r.Relay.ServePipe)
+			send := func(id, method, params string) string {
+				l.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":{` + params + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`)
+				return l.answer(id)
+			}
+			if got := send("2", "tools/call", `"name":"asks","arguments":{}`); !strings.Contains(got, `"taskId":"asks"`) {
+				t.Fatalf("the call returned %s", got)
+			}
+			send("3", "tasks/get", `"taskId":"asks"`)
+			if got := send("4", "tasks/get", `"taskId":"asks"`); !strings.Contains(got, `"input_required"`) {
+				t.Errorf("the task is %s", got)
+			}
+			send("5", "tasks/update", `"taskId":"asks","inputResponses":{"sure":{"action":"decline"}}`)
+			send("6", "tasks/cancel", `"taskId":"asks"`)
+			r.Relay.Close()
+			receipts := r.receipts(t)
+			if len(receipts) != 1 || receipts[0].Error != nil || !strings.HasPrefix(joined(receipts[0].Result.Parts), "[the call runs as a task") {
+				t.Errorf("the record has %+v", receipts)
+			}
+			if got := happened(); got != "began asks\nanswered asks {\"sure\":{\"action\":\"decline\"}}\ncancelled asks\n" {
 				t.Errorf("the server has %q", got)
 			}
 		})

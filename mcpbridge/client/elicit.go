@@ -54,7 +54,42 @@ func (l *remote) elicit(ctx context.Context, live *liveSession, p *mcp.ElicitPar
 	if err := json.Unmarshal(value, &content); err != nil {
 		return decline, nil
 	}
-	return &mcp.ElicitResult{Action: "accept", Content: content}, nil
+	return &mcp.ElicitResult{Action: "accept", Content: withDefaults(content, prompt.Schema)}, nil
+}
+
+// withDefaults adds the default of each field that an answer leaves out.
+func withDefaults(content map[string]any, schema json.RawMessage) map[string]any {
+	var of struct {
+		Properties map[string]struct {
+			Default json.RawMessage `json:"default"`
+		} `json:"properties"`
+	}
+	if json.Unmarshal(schema, &of) != nil {
+		return content
+	}
+	for name, field := range of.Properties {
+		if _, given := content[name]; given || field.Default == nil {
+			continue
+		}
+		if content == nil {
+			content = make(map[string]any)
+		}
+		content[name] = field.Default
+	}
+	return content
+}
+
+// takeElicitation takes questions before the SDK, which refuses some schemas that the protocol has (a choice of several
+// titled values).
+func (l *remote) takeElicitation(live *liveSession) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if r, ok := req.(*mcp.ElicitRequest); ok && method == "elicitation/create" {
+				return l.elicit(ctx, live, r.Params)
+			}
+			return next(ctx, method, req)
+		}
+	}
 }
 
 // nobody reports whether a question failed for want of a person to answer it.

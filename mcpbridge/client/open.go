@@ -122,7 +122,7 @@ func (l *remote) openAs(ctx context.Context, s config.ServerConfig, revision str
 		}
 	})
 	client := toollist.NewClient(&mcp.Implementation{Name: "toolpost", Version: l.host.options.Version}, l.handlers(live))
-	client.AddReceivingMiddleware(l.refuseSampling)
+	client.AddReceivingMiddleware(l.refuseSampling, l.takeElicitation(live))
 	allowTasks(client)
 	var o opened
 	live.session, err = client.Connect(life, transport, &mcp.ClientSessionOptions{ProtocolVersion: revision})

@@ -244,6 +244,7 @@ func (l *remote) handlers(live *liveSession) *mcp.ClientOptions {
 		},
 		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) { live.calls.progress(req.Params) },
 	}
+	o.Capabilities.AddExtension(rpc.TasksExtension, nil)
 	l.hearLogs(o)
 	l.allowSampling(live, o)
 	return o

@@ -164,11 +164,8 @@ func (l *remote) send(ctx context.Context, live *liveSession, d config.ServerToo
 	params := &mcp.CallToolParams{Name: d.Name, Arguments: args}
 	params.SetProgressToken(f.token)
 	l.askForLogs(live, params)
-	run := live.session.CallTool
-	if d.TaskOnly {
-		run = task{live.session, l.CallTimeout()}.run
-	}
-	res, err := run(connection.WithPatience(f.ctx, l.CallTimeout()/2), params)
+	as := task{l, live, l.CallTimeout(), d.TaskOnly && !toollist.ServerDecides(live.session)}
+	res, err := as.run(connection.WithPatience(f.ctx, l.CallTimeout()/2), params)
 	if err != nil && ctx.Err() == nil && f.ctx.Err() != nil && f.waiting() == nil {
 		f.late = true
 		f.stuck = !l.alive(live)

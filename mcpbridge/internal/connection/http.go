@@ -64,7 +64,9 @@ func (g *GuardedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(g.Life, cancel)
 	over := func() { stop(); cancel() }
-	resp, err := g.sendPatiently(req.Clone(ctx))
+	req = req.Clone(ctx)
+	addName(req)
+	resp, err := g.sendPatiently(req)
 	if err != nil {
 		over()
 		return nil, err
@@ -124,6 +126,22 @@ type patienceKey struct{}
 // WithPatience bounds how long requests wait for a server that asks for a pause. The default is 30 s.
 func WithPatience(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, patienceKey{}, limit)
+}
+
+// nameKey is the key of what a request names, in its context.
+type nameKey struct{}
+
+// WithName sets what requests about a task name in their header. The SDK sets the names of its own methods only.
+func WithName(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, nameKey{}, name)
+}
+
+// addName adds the name of a task to the headers of a request about it, since revision 2026-07-28.
+func addName(req *http.Request) {
+	name, ok := req.Context().Value(nameKey{}).(string)
+	if ok && strings.HasPrefix(req.Header.Get("Mcp-Method"), "tasks/") {
+		req.Header.Set("Mcp-Name", rpc.HeaderText(name))
+	}
 }
 
 // sendPatiently sends a request, and again after the pause that a busy server asks for: it has not taken the request.

@@ -334,7 +334,7 @@ func (c *relayCall) outcome(status int, effects tool.Effects, text []byte) (tool
 // takesTasks reports whether the capabilities of a client have the extension of the newest revision for tasks.
 func takesTasks(capabilities json.RawMessage) bool {
 	var c struct{ Extensions map[string]json.RawMessage }
-	return json.Unmarshal(capabilities, &c) == nil && c.Extensions["io.modelcontextprotocol/tasks"] != nil
+	return json.Unmarshal(capabilities, &c) == nil && c.Extensions[rpc.TasksExtension] != nil
 }
 
 // takeBack tells the server that the client does not wait for the answer any more. With sessions, the

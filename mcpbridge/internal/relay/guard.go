@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -122,19 +124,27 @@ func (r *Relay) review(s *relayed, defs []config.ServerTool) map[string]bool {
 	for _, d := range defs {
 		use[d.Name] = r.memory.Accepts(d, list.Prints[d.Name])
 	}
-	r.mu.Unlock()
-	if s == nil {
-		return use
+	sessions := []*relayed{s}
+	if s == nil { // which connection it was is not known
+		sessions = slices.DeleteFunc(slices.Collect(maps.Values(r.sessions)), func(s *relayed) bool { return s.key != "" })
 	}
+	r.mu.Unlock()
+	for _, s := range sessions {
+		s.compare(list)
+	}
+	return use
+}
+
+// compare has the tools listed again for the next call if the list has another definition of one.
+func (s *relayed) compare(list *toollist.List) {
 	s.inside.Lock()
 	defer s.inside.Unlock()
 	for name, one := range s.tools {
 		if print, listed := list.Prints[name]; listed && print != one.print {
-			s.tools = nil
-			break
+			s.forgetTools()
+			return
 		}
 	}
-	return use
 }
 
 // learn keeps the definitions of a list or page that are new, and reports each new tool once. The caller holds the lock.
@@ -162,8 +172,7 @@ func (s *relayed) heard(e rpc.Envelope) {
 	}
 	s.inside.Lock()
 	defer s.inside.Unlock()
-	s.tools = nil
-	s.changes++
+	s.forgetTools()
 }
 
 // gone ends a session whose program has ended, and reports whether the request is of one.

@@ -3,7 +3,6 @@ package relay
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -112,30 +111,23 @@ func mismatched(req *http.Request, e rpc.Envelope) string {
 	}
 	name, named := nameIn(e)
 	sent := req.Header.Get("Mcp-Name")
-	if sent == "" || !named || sent == name {
+	if sent == "" || !named || rpc.HeaderMeans(sent, name) {
 		return ""
-	}
-	if coded, ok := strings.CutPrefix(sent, codedHeader); ok {
-		text, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(coded, "?="))
-		if err == nil && string(text) == name {
-			return ""
-		}
 	}
 	return "Mcp-Name"
 }
 
-// codedHeader begins a value that is not plain, in Base64; ?= ends it.
-const codedHeader = "=?base64?"
-
 // nameIn returns what a request names, if its method has a header for it.
 func nameIn(e rpc.Envelope) (name string, named bool) {
-	var p struct{ Name, URI string }
+	var p struct{ Name, URI, TaskID string }
 	_ = json.Unmarshal(e.Params, &p) // what cannot be read has no name
 	switch e.Method {
 	case "tools/call", "prompts/get":
 		return p.Name, true
 	case "resources/read":
 		return p.URI, true
+	case "tasks/get", "tasks/update", "tasks/cancel":
+		return p.TaskID, true
 	}
 	return "", false
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -25,13 +26,14 @@ func (c *relayCall) tool(ctx context.Context) (*relayedTool, error) {
 	for attempt := 1; ; attempt++ {
 		c.inside.Lock()
 		one, seen := c.tools[c.name], c.changes
-		if c.key == "" {
+		if !c.keeps() {
 			one = nil // nothing would tell of a change
 		}
 		c.inside.Unlock()
 		if one != nil {
 			return one, nil
 		}
+		c.follow()
 		list, err := c.list(ctx)
 		if err != nil {
 			return nil, err
@@ -40,7 +42,7 @@ func (c *relayCall) tool(ctx context.Context) (*relayedTool, error) {
 		c.inside.Lock()
 		current := c.changes == seen
 		if current {
-			c.tools = tools
+			c.tools, c.listed = tools, time.Now()
 		}
 		c.inside.Unlock()
 		if current || attempt == maxListAttempts {
@@ -89,32 +91,14 @@ type toolPage struct {
 
 // page asks for a page of the list.
 func (c *relayCall) page(ctx context.Context, n int, cursor string) (*toolPage, error) {
-	var call struct {
-		Meta map[string]json.RawMessage `json:"_meta"`
-	}
-	_ = json.Unmarshal(c.e.Params, &call)
 	params := make(map[string]any)
 	if cursor != "" {
 		params["cursor"] = cursor
 	}
-	delete(call.Meta, "progressToken")
-	if len(call.Meta) > 0 {
-		params["_meta"] = call.Meta
-	}
 	id, _ := json.Marshal(fmt.Sprintf("toolpost-list-%s-%d", bytes.Trim(c.e.ID, `"`), n))
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(id), "method": "tools/list", "params": params})
+	req, err := c.ownRequest(ctx, id, "tools/list", params)
 	if err != nil {
 		return nil, err
-	}
-	req := requestTo(ctx, c.req, body)
-	for name := range req.Header {
-		if len(name) > 10 && name[:10] == "Mcp-Param-" {
-			delete(req.Header, name)
-		}
-	}
-	req.Header.Del("Mcp-Name")
-	if req.Header.Get("Mcp-Method") != "" {
-		req.Header.Set("Mcp-Method", "tools/list")
 	}
 	resp, err := c.relay.up.roundTrip(req)
 	if err != nil {

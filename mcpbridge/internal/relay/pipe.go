@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -260,34 +259,18 @@ func (c *lineClient) addHeaders(req *http.Request, e rpc.Envelope) {
 		req.Header.Set("Mcp-Session-Id", c.session)
 	}
 	if v := cmp.Or(p.Meta.Revision, c.revision); v != "" {
-		req.Header.Set("Mcp-Protocol-Version", plainHeader(v))
+		req.Header.Set("Mcp-Protocol-Version", rpc.PlainHeader(v))
 	}
 	if p.Meta.Revision == "" {
 		return
 	}
-	if plainHeader(e.Method) == e.Method {
+	if rpc.PlainHeader(e.Method) == e.Method {
 		req.Header.Set("Mcp-Method", e.Method)
 	}
-	if name, _ := nameIn(e); name != "" && len(name) <= maxHeader {
-		if plainHeader(name) != name {
-			name = codedHeader + base64.StdEncoding.EncodeToString([]byte(name)) + "?="
-		}
-		req.Header.Set("Mcp-Name", name)
+	if name, _ := nameIn(e); name != "" && len(name) <= rpc.MaxHeader {
+		req.Header.Set("Mcp-Name", rpc.HeaderText(name))
 	}
 }
-
-// plainHeader takes out of a value what a header cannot hold.
-func plainHeader(v string) string {
-	return string(bytes.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return -1
-		}
-		return r
-	}, []byte(clip.Bytes(v, maxHeader))))
-}
-
-// maxHeader bounds the value of a header.
-const maxHeader = 1024
 
 // listen takes what the server says between requests.
 func (c *lineClient) listen() {
@@ -425,7 +408,7 @@ func (w *lineWriter) message(text []byte) {
 			}
 			_ = json.Unmarshal(text, &res)
 			w.client.mu.Lock()
-			w.client.revision = plainHeader(res.Result.ProtocolVersion)
+			w.client.revision = rpc.PlainHeader(res.Result.ProtocolVersion)
 			w.client.mu.Unlock()
 		}
 		if w.quiet {

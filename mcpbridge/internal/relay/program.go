@@ -42,6 +42,7 @@ type exchange struct {
 	*mailbox
 	id    json.RawMessage // of the client
 	token json.RawMessage // of the client; nil without one
+	stays bool            // it is a subscription, which gets only what names it
 }
 
 // maxUnheard bounds the messages that wait for a listener.
@@ -79,11 +80,14 @@ func (p *program) request(ctx context.Context, body []byte, e rpc.Envelope) (*ht
 		} `json:"_meta"`
 	}
 	_ = json.Unmarshal(e.Params, &params)
-	x := &exchange{mailbox: newMailbox(), id: e.ID, token: params.Meta.Token}
+	x := &exchange{mailbox: newMailbox(), id: e.ID, token: params.Meta.Token, stays: e.Method == "subscriptions/listen"}
 	p.mu.Lock()
 	p.last++
 	own := strconv.Itoa(p.last)
-	p.calls[own], p.newest = x, x
+	p.calls[own] = x
+	if !x.stays {
+		p.newest = x
+	}
 	p.mu.Unlock()
 	body, err := rpc.ReplaceMember(body, json.RawMessage(own), "id")
 	if err == nil && x.token != nil {
@@ -116,7 +120,9 @@ func (p *program) forget(own string) bool {
 	if p.newest == x {
 		p.newest = nil
 		for _, other := range p.calls {
-			p.newest = other
+			if !other.stays {
+				p.newest = other
+			}
 		}
 	}
 	return there
@@ -267,7 +273,7 @@ func (p *program) spread(line []byte, e rpc.Envelope) {
 	switch {
 	case p.many && e.IsCall():
 		go p.write(rpc.ErrorResponse(e.ID, jsonrpc.CodeMethodNotFound, "clients take no requests in this revision"))
-	case p.many && len(p.calls) != 1:
+	case p.many && p.active() != 1:
 	case p.newest != nil:
 		p.newest.put(rpc.EventOf(line))
 	case p.listener != nil:
@@ -275,4 +281,14 @@ func (p *program) spread(line []byte, e rpc.Envelope) {
 	case len(p.unheard) < maxUnheard:
 		p.unheard = append(p.unheard, rpc.EventOf(line))
 	}
+}
+
+// active counts the requests other than subscriptions. The caller holds the lock.
+func (p *program) active() (n int) {
+	for _, x := range p.calls {
+		if !x.stays {
+			n++
+		}
+	}
+	return n
 }

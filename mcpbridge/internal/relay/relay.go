@@ -129,7 +129,9 @@ type relayed struct {
 
 	inside  sync.Mutex
 	tools   map[string]*relayedTool // nil until they were listed
-	changes int                     // how often the server said that its list changed
+	listed  time.Time               // when they were
+	follows following
+	changes int // how often the server said that its list changed
 	active  map[string]context.CancelFunc
 	late    map[string]chan []byte       // responses that may come by another stream
 	waits   map[string]chan rpc.Envelope // answers to questions of ours

@@ -135,18 +135,46 @@ func keepTasks(text []byte) []byte {
 	return out
 }
 
-// keepResult adds to a result what the SDK loses: digits of structured content, other types of results, and tasks.
+// TasksExtension names the extension for tasks in capabilities, since revision 2026-07-28.
+const TasksExtension = "io.modelcontextprotocol/tasks"
+
+// keepResult adds to the result of a response what the SDK loses.
 func keepResult(text []byte) []byte {
 	if !bytes.Contains(text, []byte(`"structuredContent"`)) && !bytes.Contains(text, []byte(`"resultType"`)) && !bytes.Contains(text, []byte(`"task"`)) {
 		return text
 	}
-	var m, result, meta map[string]json.RawMessage
-	if json.Unmarshal(text, &m) != nil || m["method"] != nil || json.Unmarshal(m["result"], &result) != nil {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(text, &m) != nil || m["method"] != nil {
 		return text
 	}
+	kept := KeepExact(m["result"])
+	if bytes.Equal(kept, m["result"]) {
+		return text
+	}
+	m["result"] = kept
+	out, err := json.Marshal(m)
+	if err != nil {
+		return text
+	}
+	return out
+}
+
+// KeepExact adds to a result what the SDK loses: digits of structured content, other types of results, and tasks.
+func KeepExact(text json.RawMessage) json.RawMessage {
+	var result, meta map[string]json.RawMessage
+	if json.Unmarshal(text, &result) != nil {
+		return text
+	}
+	names := []string{"structuredContent", "task", "resultType"}
+	switch string(result["resultType"]) {
+	case `"complete"`:
+		names = names[:2]
+	case `"task"`:
+		names = append(names, "taskId", "status", "statusMessage", "pollIntervalMs")
+	}
 	kept := make(map[string]json.RawMessage)
-	for _, name := range []string{"structuredContent", "task", "resultType"} {
-		if value, there := result[name]; there && !(name == "resultType" && string(value) == `"complete"`) {
+	for _, name := range names {
+		if value, there := result[name]; there {
 			kept[name] = value
 		}
 	}
@@ -164,10 +192,7 @@ func keepResult(text []byte) []byte {
 	if result["_meta"], err = json.Marshal(meta); err != nil {
 		return text
 	}
-	if m["result"], err = json.Marshal(result); err != nil {
-		return text
-	}
-	out, err := json.Marshal(m)
+	out, err := json.Marshal(result)
 	if err != nil {
 		return text
 	}

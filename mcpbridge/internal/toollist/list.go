@@ -59,8 +59,20 @@ func New(defs []config.ServerTool) *List {
 // NewClient returns a client for [readList].
 func NewClient(us *mcp.Implementation, options *mcp.ClientOptions) *mcp.Client {
 	c := mcp.NewClient(us, options)
-	c.AddSendingMiddleware(setAside)
+	c.AddSendingMiddleware(setAside, survive)
 	return c
+}
+
+// survive makes an error of a panic of the SDK: it cannot decode a question that is null.
+func survive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+		defer func() {
+			if recover() != nil {
+				res, err = nil, errors.New("its answer cannot be read")
+			}
+		}()
+		return next(ctx, method, req)
+	}
 }
 
 // aside is a schema that the SDK does not look into: it writes and reads each schema
@@ -202,14 +214,13 @@ func Read(ctx context.Context, server string, session *mcp.ClientSession) (*List
 	})
 }
 
-// RunsTasks reports whether a server runs calls of tools as tasks in the way of the revision before the newest. In the newest
-// one, tasks are an extension that this client does not declare.
+// RunsTasks reports whether a server runs calls of tools as tasks.
 func RunsTasks(session *mcp.ClientSession) bool {
-	r := session.InitializeResult()
-	if r.Capabilities == nil || r.ProtocolVersion >= rpc.Newest {
-		return false
+	c := session.InitializeResult().Capabilities
+	if c == nil || ServerDecides(session) {
+		return c != nil
 	}
-	said, err := json.Marshal(r.Capabilities.Experimental[rpc.Tasks])
+	said, err := json.Marshal(c.Experimental[rpc.Tasks])
 	var tasks struct {
 		Requests struct {
 			Tools struct {
@@ -217,7 +228,18 @@ func RunsTasks(session *mcp.ClientSession) bool {
 			} `json:"tools"`
 		} `json:"requests"`
 	}
-	return err == nil && json.Unmarshal(said, &tasks) == nil && tasks.Requests.Tools.Call != nil
+	return err == nil && json.Unmarshal(said, &tasks) == nil && tasks.Requests.Tools.Call != nil && session.InitializeResult().ProtocolVersion < rpc.Newest
+}
+
+// ServerDecides reports whether a server has the extension of the newest revision, in which it decides which calls run as
+// tasks.
+func ServerDecides(session *mcp.ClientSession) bool {
+	c := session.InitializeResult().Capabilities
+	if c == nil {
+		return false
+	}
+	_, has := c.Extensions[rpc.TasksExtension]
+	return has
 }
 
 // Define reads a definition within bounds.
