@@ -29,21 +29,61 @@ type Cache struct {
 // maxCachedFor limits Cache.For.
 const maxCachedFor = 30 * 24 * time.Hour
 
+// repeats is what an answer is kept under for later requests that repeat this one.
+type repeats struct {
+	cacheKey    state.Place
+	cacheFor    time.Duration             // how long the answer may be cached; 0 means not at all
+	idempotency *conversation.Idempotency // nil if the request has none
+}
+
+// answerAsBefore answers a request from the cache of its route, or with the answer to the request that it repeats. It
+// returns nil if it did.
+//
+//go:noinline
+func (x *chain) answerAsBefore(q *question, r *route) (*repeats, error) {
+	out := new(repeats)
+	if done, err := x.fromCache(out, r, q); done || err != nil {
+		return nil, err
+	}
+	p, found, err := x.Idempotency(x.Model, q.body, r.Tools != nil && r.Tools.MayChange(x.Context(), x.Rights))
+	if out.idempotency = p; err != nil || found == nil {
+		return out, err
+	}
+	if err := x.spent.ClaimFree(true); err != nil {
+		return nil, err
+	}
+	defer x.book(nil)
+	if x.Streamed {
+		_, x.HideUsage = x.Codec.AskUsage(q.body)
+	}
+	return nil, p.Replay(found)
+}
+
+// keepForRepeats keeps the answer of a request that ended.
+//
+//go:noinline
+func (x *chain) keepForRepeats(r *repeats, err error) {
+	if f := x.measured.finish; err == nil && r.cacheFor > 0 && x.measured.invalid == 0 && (f == llm.Stop || f == llm.ToolCalls) {
+		x.Cache(r.cacheKey, r.cacheFor)
+	}
+	r.idempotency.Settle(err)
+}
+
 // fromCache answers the request from the cache if possible, and reports whether it did. On a miss, it prepares for
 // caching the answer.
-func (x *chain) fromCache(r *route, req *llm.Request, body []byte) (bool, error) {
+func (x *chain) fromCache(out *repeats, r *route, q *question) (bool, error) {
 	if r.Cache.For == 0 {
 		return false, nil
 	}
-	if !x.cacheable(r, req) {
+	if !x.cacheable(r, q.req) {
 		x.W.Header().Set(cacheHeader, "off")
 		x.Metrics.Cached.Add(1, r.Model, "off")
 		return false, nil
 	}
-	x.cacheKey, x.cacheFor = x.keyOf(r, body), r.Cache.For
+	out.cacheKey, out.cacheFor = x.keyOf(r, q.body), r.Cache.For
 	var found *conversation.Earlier
 	if !asksAgain(x.HTTP, "no-cache") {
-		found = x.FromCache(x.cacheKey)
+		found = x.FromCache(out.cacheKey)
 	}
 	if found == nil {
 		x.W.Header().Set(cacheHeader, "miss")
@@ -105,11 +145,4 @@ func (x *chain) keyOf(r *route, body []byte) state.Place {
 		details = fmt.Appendf(details, "%q %+v ", u.Model, u.Way)
 	}
 	return x.CacheKey(x.Model, body, details)
-}
-
-// remember caches an answer that ended well.
-func (x *chain) remember(err error) {
-	if f := x.measured.finish; err == nil && x.cacheFor > 0 && x.invalid == 0 && (f == llm.Stop || f == llm.ToolCalls) {
-		x.Cache(x.cacheKey, x.cacheFor)
-	}
 }

@@ -104,7 +104,7 @@ func TestClientGone(t *testing.T) {
 				goAway(t, c, server.URL, question(c.name+"-"+path), stream, begun)
 				select {
 				case <-ended:
-				case <-time.After(10 * time.Second):
+				case <-time.After(2 * time.Minute):
 					t.Fatalf("%s, %s, stream=%t: the upstream goes on", c.name, path, stream)
 				}
 			}
@@ -144,7 +144,7 @@ func goAway(t *testing.T, c client, url string, req *llm.Request, stream bool, b
 			if err != nil {
 				t.Errorf("%s, %s: %v", c.name, req.Model, err)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Errorf("%s, %s: nothing of what was said has reached the client", c.name, req.Model)
 		}
 	}
@@ -204,10 +204,15 @@ func TestClientThatDoesNotRead(t *testing.T) {
 			if stalled == 0 || stalled > bound {
 				t.Errorf("%s, %s: %d bytes were taken from the upstream", c.name, path, stalled)
 			}
-			if more := heap() - held; more > 16*bound {
+			more := heap() - held
+			for i := 0; more > 16*bound && i < 100; i++ { // other tests may hold it for a moment
+				time.Sleep(50 * time.Millisecond)
+				more = heap() - held
+			}
+			if more > 16*bound {
 				t.Errorf("%s, %s: %d bytes are held", c.name, path, more)
 			}
-			_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+			_ = conn.SetReadDeadline(time.Now().Add(2 * time.Minute))
 			for taken.Load() < stalled+4096 {
 				if _, err := io.CopyN(io.Discard, conn, 4096); err != nil {
 					t.Errorf("%s, %s: the answer does not go on: %v", c.name, path, err)

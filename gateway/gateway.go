@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,6 +34,10 @@ type Setup struct {
 	// Inside are the prefixes of ids that open something on this machine, such as a file or a program. A client's name
 	// in place of a * must not complete such an id, unless the id of the upstream has the prefix before the *.
 	Inside []string
+	// Agreement asks a model fixed questions and returns the share of its first answers with which it still agrees, from 0
+	// to 1. A result that is younger than maxAge may be used again. An error means that nothing was measured. Upstreams with
+	// DriftEvery need it.
+	Agreement func(ctx context.Context, id string, m llm.Model, maxAge time.Duration) (share float64, err error)
 	// Forward opens an upstream for forwarding other endpoints; nil turns forwarding off.
 	Forward func(id string) (*provider.Forwarder, error)
 	// Routes map model names to upstreams. At least one is required.
@@ -145,7 +150,7 @@ func build(c Setup, before *Gateway) (*Gateway, error) {
 
 // ServeHTTP answers one request.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	reason, full := g.admit()
+	reason, full := g.enter()
 	x := g.begin(w, r)
 	if full != nil {
 		x.refuse(reason, full)

@@ -14,9 +14,9 @@ import (
 // Hedges implements [upstream.Asker]. A request that has effects, or that a vendor stores, is sent to one upstream at a
 // time.
 func (a *attempts) Hedges() bool {
-	store := string(a.req.Extra[a.x.Codec.Format]["store"])
-	stored := store == "true" || a.x.Codec.Properties().Previous != "" && store != "false"
-	return a.x.rounds == nil && !stored && len(a.x.HostedTools(a.req)) == 0
+	store := string(a.req.Extra[a.Codec.Format]["store"])
+	stored := store == "true" || a.Codec.Properties().Previous != "" && store != "false"
+	return a.rounds == nil && !stored && len(a.HostedTools(a.req)) == 0
 }
 
 // race is a request to two upstreams, of which the first that begins to answer is heard. Their answers are not relayed.
@@ -80,11 +80,11 @@ func (a *attempts) Race(first, second *upstream.Candidate) (r upstream.Raced) {
 
 // ask asks an upstream.
 func (c *race) ask(to *upstream.Candidate) {
-	x, one := c.x, &contestant{to: to, start: time.Now()}
-	ctx, watch := upstream.NewWatch(httptrace.WithClientTrace(x.Context(), one.trace.HTTP()), to, true, x.Stream == nil)
-	one.asking, one.watch = x.newAsking(to, c.req), watch
+	one := &contestant{to: to, start: time.Now()}
+	ctx, watch := upstream.NewWatch(httptrace.WithClientTrace(c.Context(), one.trace.HTTP()), to, true, c.Stream == nil)
+	one.asking, one.watch = c.newAsking(to, c.req), watch
 	one.asking.each, one.asking.watch = c.each, watch
-	req := one.asking.portable(to.Opened, one.asking.marked(to, x.signatures.ForUpstream(one.asking.labels, to.Limited(c.req))))
+	req := one.asking.portable(to.Opened, one.asking.marked(to, c.signatures.ForUpstream(one.asking.labels, to.Limited(c.req))))
 	c.asked = append(c.asked, one)
 	c.running++
 	c.readers.Go(func() {
@@ -149,36 +149,34 @@ func (c *race) took(e raceEvent) (begins bool) {
 
 // settle books what an upstream used that is not heard.
 func (c *race) settle(one *contestant, err error) {
-	x := c.x
-	x.trace.Upstream = one.to.Model
-	x.spent.Begin(one.to.ID, c.req)
+	c.trace.Upstream = one.to.Model
+	c.spent.Begin(one.to.ID, c.req)
 	for _, ev := range one.held {
-		x.spent.Count(ev)
+		c.spent.Count(ev)
 	}
 	var known *llm.Error
 	if refused := errors.As(err, &known) && known.Status != 0; !refused {
-		x.spent.Sent(&one.trace)
+		c.spent.Sent(&one.trace)
 	}
-	x.spent.BookLost(err)
+	c.spent.BookLost(err)
 	c.ended(one.to, time.Since(one.start), err)
 }
 
 // hear passes on the answer of the winner.
 func (c *race) hear(won *contestant) (begun bool, err error) {
-	x := c.x
-	x.SetUpstream(won.to.ID)
-	x.trace.Upstream = won.to.Model
-	x.spent.Begin(won.to.ID, c.req)
-	x.spent.Sent(&won.trace)
+	c.SetUpstream(won.to.ID)
+	c.trace.Upstream = won.to.Model
+	c.spent.Begin(won.to.ID, c.req)
+	c.spent.Sent(&won.trace)
 	won.asking.source = c.rest(won)
-	if x.Stream == nil {
-		begun, err = won.asking.whole(x.Context(), won.to, c.req)
+	if c.Stream == nil {
+		begun, err = won.asking.whole(c.Context(), won.to, c.req)
 	} else {
-		begun, err = won.asking.stream(x.Context(), won.to, c.req)
+		begun, err = won.asking.stream(c.Context(), won.to, c.req)
 	}
 	err = won.watch.Err(err, &won.trace)
-	x.noteFirstToken(won.watch.Took())
-	x.spent.BookLost(err)
+	c.noteFirstToken(won.watch.Took())
+	c.spent.BookLost(err)
 	c.ended(won.to, time.Since(won.start), err)
 	return begun, err
 }

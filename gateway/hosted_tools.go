@@ -6,7 +6,6 @@ import (
 
 	"github.com/toolpost/toolpost/gateway/internal/admin"
 	"github.com/toolpost/toolpost/gateway/internal/hosttools"
-	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -20,24 +19,15 @@ type (
 	Approvals = hosttools.Approvals
 )
 
-// offerTools prepares the tools of a route for a request.
-func (x *chain) offerTools(to upstream.Candidate, req *llm.Request) (err error) {
-	if t := x.routeOf(&to).Tools; t != nil {
-		x.rounds, err = hosttools.New(t, &x.Scope, x.idempotency, to, req)
-	}
-	return err
-}
-
 // ownsTool reports whether the gateway runs a tool. Its calls are not shown to the client.
-func (x *chain) ownsTool(name string) bool { return x.rounds != nil && x.rounds.Owns(name) }
+func (p *prepared) ownsTool(name string) bool { return p.rounds != nil && p.rounds.Owns(name) }
 
-// question gets an answer from the upstreams, with or without tools of the gateway.
-func (x *chain) question(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
-	if x.rounds == nil {
-		return x.askChecked(ways, req, each)
+// ask gets an answer from the upstreams, with or without tools of the gateway.
+func (p *prepared) ask(each func(llm.Event) error) error {
+	if p.rounds == nil {
+		return p.askChecked(p.req, each)
 	}
-	ask := func(req *llm.Request, each func(llm.Event) error) error { return x.askChecked(ways, req, each) }
-	return x.rounds.Run(ask, func(u llm.Usage) { x.usage = u }, each)
+	return p.rounds.Run(p.askChecked, func(u llm.Usage) { p.measured.usage = u }, each)
 }
 
 // waitingTools returns the tools of a route whose calls may wait, or nil if the route refuses them.

@@ -206,7 +206,8 @@ func refusedStatus(format, key string) int {
 func TestRefusalsInVendorFormat(t *testing.T) {
 	g := guard(t, nil)
 	expired := g.key(t, access.Key{Expires: time.Now().Add(time.Hour)})
-	g.book.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
+	tomorrow := time.Now().UTC().Truncate(24 * time.Hour).Add(36*time.Hour + 10*time.Second) // no period of a limit ends soon
+	g.book.Now = func() time.Time { return tomorrow }
 	revoked := g.key(t, access.Key{})
 	if _, err := g.book.Revoke(t.Context(), revoked[:13]); err != nil {
 		t.Fatal(err)

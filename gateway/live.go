@@ -198,7 +198,7 @@ const opsTime = 30 * time.Second
 
 // gauges returns the current values for metrics.
 func (g *Gateway) gauges() []metrics.Gauge {
-	breakers, busy, healthy := map[metrics.Labels]float64{}, map[metrics.Labels]float64{}, map[metrics.Labels]float64{}
+	breakers, busy, healthy, agreement := map[metrics.Labels]float64{}, map[metrics.Labels]float64{}, map[metrics.Labels]float64{}, map[metrics.Labels]float64{}
 	for _, r := range g.routes {
 		for _, u := range r.Targets {
 			of := metrics.Labels{r.Model, u.Model}
@@ -206,6 +206,9 @@ func (g *Gateway) gauges() []metrics.Gauge {
 			busy[of] = float64(u.Busy())
 			if u.Health > 0 {
 				healthy[of] = flag(u.Healthy())
+			}
+			if share, measured := u.Agreement(); measured {
+				agreement[of] = share
 			}
 		}
 	}
@@ -218,6 +221,7 @@ func (g *Gateway) gauges() []metrics.Gauge {
 		metrics.NewGauge("toolpost_upstream_breaker", "State of the breaker of an upstream: 0 closed, 1 one request may try, 2 open.", pair, breakers),
 		metrics.NewGauge("toolpost_upstream_busy", "Requests that an upstream is answering now.", pair, busy),
 		metrics.NewGauge("toolpost_upstream_healthy", "1 if the last health check of an upstream succeeded.", pair, healthy),
+		metrics.NewGauge("toolpost_upstream_agreement", "Share of the probes on which an upstream agrees with its first result, by the last drift check.", pair, agreement),
 		metrics.NewGauge("toolpost_requests_in_flight", "Requests that are being answered now.", nil, metrics.Single(float64(g.inFlight.Load()))),
 		metrics.NewGauge("toolpost_open_streams", "Open streams.", nil, metrics.Single(float64(g.streams.Load()))),
 		metrics.NewGauge("toolpost_draining", "1 while the gateway drains before it ends.", nil, metrics.Single(flag(g.draining.Load()))),
@@ -247,8 +251,8 @@ const defaultRequests = 16384
 // retryAfter is the wait before refused clients may try again.
 const retryAfter = upstream.RetryAfter
 
-// admit counts a request as in flight until leave. It refuses requests above the limit and while the gateway drains.
-func (g *Gateway) admit() (reason string, err error) {
+// enter counts a request as in flight until leave. It refuses requests above the limit and while the gateway drains.
+func (g *Gateway) enter() (reason string, err error) {
 	switch {
 	case g.draining.Load():
 		reason, err = "draining", errors.New("the gateway is about to end; ask again")
@@ -275,14 +279,6 @@ func (x *chain) refuse(reason string, err error) {
 }
 
 func (g *Gateway) leave() { g.inFlight.Add(-1) }
-
-// enterRoute counts a request as in flight on its route, and refuses it if the route is at its limit.
-func (x *chain) enterRoute(r *upstream.Route) (leave func(), err error) {
-	if leave, err = r.Enter(); err != nil {
-		x.Metrics.Refused.Add(1, "route_busy")
-	}
-	return leave, err
-}
 
 // sweep removes expired entries from the store regularly until ctx is done.
 func (g *Gateway) sweep(ctx context.Context, running *sync.WaitGroup) {

@@ -19,7 +19,10 @@ type measurements struct {
 
 	firstToken time.Duration // from asking the upstream to the first text, thinking or call
 
-	finish llm.Reason // why the answer ended
+	route   string     // whose upstream was asked last
+	finish  llm.Reason // why the answer ended
+	usage   llm.Usage  // as the upstream reported it last
+	invalid int        // calls that do not match their schemas
 }
 
 // noRoute is the route label of requests without a route.

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/gateway/internal/metrics"
 	"github.com/toolpost/toolpost/internal/testkit"
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire"
 )
 
@@ -93,9 +95,15 @@ func TestMetricsAreDocumented(t *testing.T) {
 		return // other systems report fewer metrics of the process
 	}
 	route := to("native", "up-chat/sim/native")
-	route.Upstreams[0].Health = time.Hour
-	_, url := live(t, gateway.Setup{Routes: []gateway.ModelRoute{route}})
+	route.Upstreams[0].Health, route.Upstreams[0].DriftEvery = time.Hour, time.Hour
+	agreement := func(context.Context, string, llm.Model, time.Duration) (float64, error) { return 1, nil }
+	_, url := live(t, gateway.Setup{Routes: []gateway.ModelRoute{route}, Agreement: agreement})
 	quiet(t, url)
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if _, text := get(t, url+"/metrics"); strings.Contains(text, "toolpost_upstream_agreement") {
+			break
+		}
+	}
 	rows := metrics.New().Rows()
 	_, text := get(t, url+"/metrics")
 	for _, found := range regexp.MustCompile(`(?m)^# HELP (\S+) (.*)\n# TYPE \S+ (\S+)\n\S+?(?:\{(.*)\})? \S+$`).FindAllStringSubmatch(text, -1) {
@@ -180,7 +188,7 @@ func TestUnreadMetrics(t *testing.T) {
 	}()
 	select {
 	case <-answered:
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Error("a request waits for whoever reads the metrics")
 	}
 	close(client.read)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/gateway/internal/passthrough"
 	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/child"
@@ -77,6 +78,11 @@ type Upstream struct {
 	// Health is the interval of health checks; 0 turns them off. A health check costs nothing. An unhealthy upstream is
 	// skipped while another is available.
 	Health time.Duration
+	// DriftEvery is the interval at which Setup.Agreement asks the upstream fixed questions, which cost tokens; 0 turns
+	// that off. An upstream whose agreement with its first answers is below DriftBelow, from 0 to 1, is skipped while
+	// another is available, until it agrees again. With a DriftBelow of 0 it is only measured.
+	DriftEvery time.Duration
+	DriftBelow float64
 	// Timing limits how the upstream is asked. Zero fields are those of the route.
 	Timing Timing
 	// Priority orders the upstreams of a route. Those with the lowest number are asked first, the others when those fail.
@@ -103,6 +109,7 @@ const (
 type Way struct {
 	Tools provider.RouteKind // native, constrained or prompted
 	Style string             // the notation taught to the model
+	Gate  emulate.Gate       // who chooses the tools of a small model
 }
 
 // Check is the handling of calls that do not match the schema of their tool.
@@ -333,6 +340,8 @@ func (g *Gateway) newUpstream(r *route, u Upstream, add func(setting string, err
 	up.Weight, up.Health, up.Local = max(u.Weight, 1), u.Health, g.settings.Inside
 	up.Timing, up.Priority, up.MaxInFlight = u.Timing.Or(r.Timing), u.Priority, u.MaxInFlight
 	checkTiming(u.Timing, add)
+	up.Drift = upstream.Drift{Every: u.DriftEvery, Below: u.DriftBelow, Agreement: g.settings.Agreement}
+	checkDrift(&u, up, add)
 	if u.MaxInFlight < 0 {
 		add("max_in_flight", fmt.Errorf("%d is less than 0", u.MaxInFlight))
 	}
@@ -347,7 +356,9 @@ func (g *Gateway) newUpstream(r *route, u Upstream, add func(setting string, err
 		add("style", err)
 		way.Style = ""
 	}
-	up.Key = fmt.Sprintf("%q %q", way.Tools, way.Style)
+	if up.Key = fmt.Sprintf("%q %q", way.Tools, way.Style); way.Gate != "" {
+		up.Key += " gate " + string(way.Gate)
+	}
 	up.OpenModel = func(id string) (llm.Model, error) { return g.settings.Open(id, way) }
 	if u.Health < 0 || u.Health > 0 && (up.Wildcard() || u.Health < time.Second) {
 		add("health", fmt.Errorf("%s cannot be asked every %v whether it is there: that needs a second or more, and a name without *", u.Model, u.Health))
@@ -372,6 +383,25 @@ func (g *Gateway) newUpstream(r *route, u Upstream, add func(setting string, err
 		add("health", fmt.Errorf("%s cannot be asked whether it is there", u.Model))
 	}
 	return up
+}
+
+// minDrift is the shortest interval of drift checks, which cost tokens.
+const minDrift = time.Minute
+
+// checkDrift reports what is wrong with the settings of drift checks.
+func checkDrift(u *Upstream, up *upstream.Target, add func(setting string, err error)) {
+	switch {
+	case u.DriftEvery != 0 && u.DriftEvery < minDrift:
+		add("drift_every", fmt.Errorf("%v is less than %v", u.DriftEvery, minDrift))
+	case u.DriftEvery > 0 && up.Wildcard():
+		add("drift_every", fmt.Errorf("%s has no single model that can be asked; drift needs a name without *", u.Model))
+	case u.DriftEvery > 0 && up.Drift.Agreement == nil:
+		add("drift_every", errors.New("this program has no questions for drift checks"))
+	case !(u.DriftBelow >= 0 && u.DriftBelow <= 1):
+		add("drift_below", fmt.Errorf("%v is not a share from 0 to 1", u.DriftBelow))
+	case u.DriftBelow > 0 && u.DriftEvery == 0:
+		add("drift_below", errors.New("it needs drift_every, the interval of the checks"))
+	}
 }
 
 // models lists the models of routes that clients of the format may use. Hidden routes and wildcards are omitted.

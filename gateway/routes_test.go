@@ -454,7 +454,7 @@ func TestHealthOverHTTP(t *testing.T) {
 	_, url := live(t, gateway.Setup{Open: opens(once, nil, watched, spare), Routes: []gateway.ModelRoute{route}})
 	until := func(healthy string) {
 		t.Helper()
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 			if _, text := get(t, url+"/metrics"); strings.Contains(text, `toolpost_upstream_healthy{route="m",upstream="watched-chat/sim/native"} `+healthy+"\n") {
 				return
 			}

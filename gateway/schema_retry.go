@@ -8,7 +8,6 @@ import (
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/gateway/internal/conversation"
 	"github.com/toolpost/toolpost/gateway/internal/exchange"
-	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/wire/history"
 	"github.com/toolpost/toolpost/llm"
@@ -17,31 +16,31 @@ import (
 // reaskings is how often a model is asked again about invalid calls.
 const reaskings = 2
 
-// askChecked asks like ask. On routes with [Reask], it holds the calls of an answer until all of them match their
+// askChecked asks like askUpstreams. On routes with [Reask], it holds the calls of an answer until all of them match their
 // schemas. A model with an invalid call is told why and asked again. The client sees only the text of the failed
 // attempts. If the calls stay invalid, the request fails.
-func (x *chain) askChecked(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
-	if !x.reasks(ways, req) {
+func (p *prepared) askChecked(req *llm.Request, each func(llm.Event) error) error {
+	if !p.reasks(req) {
 		if len(req.Tools) > 0 {
 			held := *req // the model is not asked whether it means a doubtful call, so the client gets it as text
 			held.HoldDoubtful = true
 			req = &held
 		}
-		return x.ask(ways, req, each)
+		return p.askUpstreams(req, each)
 	}
-	return x.askUntilFit(ways, req, each)
+	return p.askUntilFit(req, each)
 }
 
 // askUntilFit asks until all calls of an answer match their schemas.
-func (x *chain) askUntilFit(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
-	x.holds = true
-	defer func() { x.holds = false }()
+func (p *prepared) askUntilFit(req *llm.Request, each func(llm.Event) error) error {
+	p.holds = true
+	defer func() { p.holds = false }()
 	if req.RetryBudget == nil {
 		budgeted := *req
 		budgeted.RetryBudget = llm.NewRetryBudget(reaskings)
 		req = &budgeted
 	}
-	r := reasking{x: x, check: checking{tools: req.Tools, validators: &x.checks}, each: each}
+	r := reasking{check: checking{tools: req.Tools, validators: &p.checks}, each: each}
 	for try := 0; ; try++ {
 		if req.HoldDoubtful == r.asked {
 			held := *req
@@ -51,40 +50,39 @@ func (x *chain) askUntilFit(ways []upstream.Candidate, req *llm.Request, each fu
 		r.calls, r.finish, r.faults, r.said = nil, llm.Finish{}, nil, llm.Builder{}
 		r.wrong, r.held, r.late = 0, nil, nil
 		r.data = exchange.NewDataAnswer(req.Output != nil, each)
-		if err := x.ask(ways, req, r.take); err != nil {
+		if err := p.askUpstreams(req, r.take); err != nil {
 			return err
 		}
 		r.usage = r.usage.Add(r.finish.Usage)
 		if len(r.faults) == 0 {
 			return r.release()
 		}
-		x.invalid += r.wrong
-		x.Metrics.Invalid.Add(float64(r.wrong), x.trace.Route, "schema")
+		p.measured.invalid += r.wrong
+		p.Metrics.Invalid.Add(float64(r.wrong), p.trace.Route, "schema")
 		if r.finish.Reason == llm.Length || !req.RetryBudget.Take() {
 			if r.wrong == 0 {
 				return r.release()
 			}
-			x.usage = r.usage
+			p.measured.usage = r.usage
 			return &llm.Error{Op: "gateway", Kind: llm.Malformed, Err: fmt.Errorf("the model was asked %d times, and its calls do not fit: %s", try+1, r.first())}
 		}
 		if err := cmp.Or(r.showLate(false), r.data.Release(false)); err != nil {
 			return err
 		}
-		x.usage = r.usage
-		x.Warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: "the model was asked again: " + r.first()})
+		p.measured.usage = r.usage
+		p.Warn(llm.Warning{Code: llm.Degraded, Feature: "tools", Detail: "the model was asked again: " + r.first()})
 		req, r.asked = r.next(req), r.asked || len(r.faults) > r.wrong
 	}
 }
 
 // reasks reports whether calls must match their schemas. It reports false for requests for several answers, because
 // each answer would need a separate conversation; their calls are annotated instead.
-func (x *chain) reasks(ways []upstream.Candidate, req *llm.Request) bool {
-	return len(ways) > 0 && x.routeOf(&ways[0]).Check == Reask && len(req.Tools) > 0 && req.N <= 1
+func (p *prepared) reasks(req *llm.Request) bool {
+	return p.routeOf(&p.ways[0]).Check == Reask && len(req.Tools) > 0 && req.N <= 1
 }
 
 // reasking is a model request that is repeated until the calls of its answer match their schemas.
 type reasking struct {
-	x       *chain
 	check   checking
 	each    func(llm.Event) error
 	started string // id of the answer that the client knows

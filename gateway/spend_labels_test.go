@@ -163,6 +163,26 @@ func TestSpendByEndUserAndTag(t *testing.T) {
 	}
 }
 
+// TestForwardedSpendByEndUserAndTag checks that a forwarded request and a count of tokens have the end user and the tag of
+// their headers.
+func TestForwardedSpendByEndUserAndTag(t *testing.T) {
+	up := httptest.NewServer(new(vendor))
+	t.Cleanup(up.Close)
+	c := &provider.Client{Vendors: map[string]provider.Vendor{"up": {BaseURL: up.URL + "/v1", Wires: []string{wire.Chat}}}}
+	g := &guarded{book: &access.Book{Store: new(access.Memory)}}
+	g.url = serve(t, gateway.Setup{Open: opening(c), Forward: c.Forwarder, Access: g.book, Routes: []gateway.ModelRoute{{Model: "m", Upstreams: []gateway.Upstream{{Model: "up/m"}}, Pass: []string{"embeddings"}}}})
+	key := g.key(t, access.Key{})
+	for path, body := range map[string]string{
+		"/v1/embeddings":            `{"model":"m","input":"hi"}`,
+		"/v1/messages/count_tokens": `{"model":"m","messages":[{"role":"user","content":"hi"}]}`,
+	} {
+		g.post(t, path, key, body, "Toolpost-User", "ada", "Toolpost-Tag", path)
+		if log, err := g.book.Log(t.Context(), 1); err != nil || len(log) != 1 || log[0].User != "ada" || log[0].Tag != path {
+			t.Errorf("%s: %v, %+v", path, err, log)
+		}
+	}
+}
+
 // TestTraceparentIsPassedUpstream checks that the upstream gets the trace of the client, also without a collector.
 func TestTraceparentIsPassedUpstream(t *testing.T) {
 	g, _, sent := pricedPair(t, false)

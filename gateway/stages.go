@@ -10,14 +10,14 @@ import (
 
 // stages returns the gateway's stages of an answer, which follow those of the model: calls become whole, and white space
 // around them is dropped.
-func (x *chain) stages() emulate.Answer {
+func (p *prepared) stages() emulate.Answer {
 	var list []emulate.Stage
-	if x.holds {
+	if p.holds {
 		list = append(list, readableCalls)
 	}
 	whole := emulate.WholeCallsStage(nil)
-	if x.rounds != nil {
-		whole = x.rounds.WholeCalls
+	if p.rounds != nil {
+		whole = p.rounds.WholeCalls
 	}
 	return emulate.Answer{Caller: append(list, whole, trimSpace)}
 }

@@ -20,6 +20,15 @@ func OpenState(ctx context.Context, db *sql.DB) (state.Store, error) {
 
 // OpenAccess returns the keys of [Setup.Access], with their limits and spend, in a database of SQLite or PostgreSQL, which gateways can
 // share; a nil db keeps them in memory. [Administration] serves the API that manages them. Tables are handled as by [OpenState].
+//
+// A program manages keys with the methods of the result:
+//
+//	err := keys.SetTeam(ctx, gateway.Team{Name: "acme"}, "money/month=500")
+//	key, secret, err := keys.Create(ctx, gateway.Key{Team: "acme", Models: []string{"fast"}}, "requests/minute=60")
+//	key, err = keys.Revoke(ctx, key.ID)
+//
+// The client sends the secret. A program with its own logins puts it into the header Authorization of a request before
+// the gateway handles it.
 func OpenAccess(ctx context.Context, db *sql.DB) (*access.Book, error) {
 	if db == nil {
 		return &access.Book{Store: new(access.Memory)}, nil
@@ -30,3 +39,10 @@ func OpenAccess(ctx context.Context, db *sql.DB) (*access.Book, error) {
 	}
 	return &access.Book{Store: s}, nil
 }
+
+// Key is a client of the gateway: its Team, its Name, the Models, Tools and Routes that it may use (patterns with *; an
+// empty list allows all), its Limits, and when it Expires. See [OpenAccess].
+type Key = access.Key
+
+// Team owns keys. Its limits are for all its keys together. See [OpenAccess].
+type Team = access.Team

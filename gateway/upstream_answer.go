@@ -23,45 +23,45 @@ import (
 	"github.com/toolpost/toolpost/provider"
 )
 
-// ask asks the upstreams until one begins to answer, and passes each event of its answer to each. Deviations from the
-// request become warnings to the client.
-func (x *chain) ask(ways []upstream.Candidate, req *llm.Request, each func(llm.Event) error) error {
-	if err := x.spent.ClaimAgain(ways, req); err != nil {
+// askUpstreams asks the upstreams until one begins to answer, and passes each event of its answer to each. Deviations
+// from the request become warnings to the client.
+func (p *prepared) askUpstreams(req *llm.Request, each func(llm.Event) error) error {
+	if err := p.spent.ClaimAgain(p.ways, req); err != nil {
 		return err
 	}
-	return upstream.Failover(x.Context(), ways, &attempts{x, req, each})
+	return upstream.Failover(p.Context(), p.ways, &attempts{p, req, each})
 }
 
 // attempts is one model request that several upstreams may be asked to answer.
 type attempts struct {
-	x    *chain
+	*prepared
 	req  *llm.Request
 	each func(llm.Event) error
 }
 
 // Ask implements [upstream.Asker].
 func (a *attempts) Ask(to *upstream.Candidate, others bool) (begun bool, err error) {
-	a.x.spent.Begin(to.ID, a.req)
+	a.spent.Begin(to.ID, a.req)
 	start := time.Now()
-	begun, err = a.x.askOne(to, a.req, a.each, others)
-	a.x.spent.BookLost(err)
+	begun, err = a.askOne(to, a.req, a.each, others)
+	a.spent.BookLost(err)
 	a.ended(to, time.Since(start), err)
 	return begun, err
 }
 
 // Failed implements [upstream.Asker]: it tells the client that an upstream did not answer.
 func (a *attempts) Failed(failed *upstream.Candidate, err error, next *upstream.Candidate) {
-	a.x.Tell(llm.Warning{Code: llm.Degraded, Feature: "upstream", Detail: fmt.Sprintf("%s did not answer (%s), so %s was asked", upstream.ShownID(failed.ID), llm.KindOf(err), upstream.ShownID(next.ID))})
+	a.Tell(llm.Warning{Code: llm.Degraded, Feature: "upstream", Detail: fmt.Sprintf("%s did not answer (%s), so %s was asked", upstream.ShownID(failed.ID), llm.KindOf(err), upstream.ShownID(next.ID))})
 }
 
 // Paused implements [upstream.Asker]: it logs that an upstream is left alone, or used again.
 func (a *attempts) Paused(to *upstream.Candidate, wait time.Duration) {
-	place := []any{"id", a.x.ID, "route", to.Route.Name, "upstream", upstream.ShownID(to.ID)}
+	place := []any{"id", a.ID, "route", to.Route.Name, "upstream", upstream.ShownID(to.ID)}
 	if wait == 0 {
-		a.x.settings.Log.Info("upstream answers again and is used as before", place...)
+		a.settings.Log.Info("upstream answers again and is used as before", place...)
 		return
 	}
-	a.x.settings.Log.Warn("upstream is paused after failures in a row, while another can be asked", append(place, "for", wait)...)
+	a.settings.Log.Warn("upstream is paused after failures in a row, while another can be asked", append(place, "for", wait)...)
 }
 
 // ended records an attempt. An upstream that did not answer is logged and counted under the requested route, like the
@@ -71,49 +71,49 @@ func (a *attempts) Paused(to *upstream.Candidate, wait time.Duration) {
 func (a *attempts) ended(to *upstream.Candidate, took time.Duration, err error) {
 	kind, status, text := "ok", 0, ""
 	if err != nil {
-		kind, text = upstream.FailureKind(err), a.x.logged(err.Error())
+		kind, text = upstream.FailureKind(err), a.logged(err.Error())
 		if known := (*llm.Error)(nil); errors.As(err, &known) {
 			status = known.Status
 		}
 	}
-	a.x.spent.Attempted(access.UpstreamAttempt{Upstream: upstream.ShownID(to.ID), Kind: kind, Status: status, Error: text, Seconds: took.Round(time.Millisecond).Seconds()})
+	a.spent.Attempted(access.UpstreamAttempt{Upstream: upstream.ShownID(to.ID), Kind: kind, Status: status, Error: text, Seconds: took.Round(time.Millisecond).Seconds()})
 	if err != nil && llm.KindOf(err) != llm.Canceled && !errors.Is(err, clientio.ErrGone) {
-		a.x.Metrics.Failures.Add(1, a.x.trace.Route, a.x.trace.Upstream, kind)
-		attrs := []slog.Attr{slog.String("id", a.x.ID), slog.String("route", a.x.trace.Route), slog.String("upstream", a.x.trace.Upstream), slog.String("kind", kind)}
+		a.Metrics.Failures.Add(1, a.trace.Route, a.trace.Upstream, kind)
+		attrs := []slog.Attr{slog.String("id", a.ID), slog.String("route", a.trace.Route), slog.String("upstream", a.trace.Upstream), slog.String("kind", kind)}
 		if status != 0 {
 			attrs = append(attrs, slog.Int("status", status))
 		}
-		a.x.settings.Log.LogAttrs(a.x.Context(), slog.LevelWarn, "upstream attempt failed", append(attrs, slog.String("error", text))...)
+		a.settings.Log.LogAttrs(a.Context(), slog.LevelWarn, "upstream attempt failed", append(attrs, slog.String("error", text))...)
 	}
 }
 
 // askOne asks one upstream. If there is another, this one gets no retries by default, and an answer blocked by its filter
 // counts as a failure.
-func (x *chain) askOne(to *upstream.Candidate, req *llm.Request, each func(llm.Event) error, others bool) (begun bool, err error) {
-	ctx, watch := upstream.NewWatch(httptrace.WithClientTrace(x.Context(), x.trace.HTTP()), to, others, x.Stream == nil)
+func (p *prepared) askOne(to *upstream.Candidate, req *llm.Request, each func(llm.Event) error, others bool) (begun bool, err error) {
+	ctx, watch := upstream.NewWatch(httptrace.WithClientTrace(p.Context(), p.trace.HTTP()), to, others, p.Stream == nil)
 	defer watch.Stop()
-	x.SetUpstream(to.ID)
-	x.trace.Upstream, x.answeringRoute = to.Model, to.Route.Name
-	a := x.newAsking(to, req)
+	p.SetUpstream(to.ID)
+	p.trace.Upstream, p.measured.route = to.Model, to.Route.Name
+	a := p.newAsking(to, req)
 	a.each, a.others, a.watch = each, others, watch
-	req = a.marked(to, x.signatures.ForUpstream(a.labels, to.Limited(req)))
+	req = a.marked(to, p.signatures.ForUpstream(a.labels, to.Limited(req)))
 	begun, err = a.answer(ctx, to, req)
-	x.noteFirstToken(watch.Took())
-	return begun, watch.Err(err, &x.trace)
+	p.noteFirstToken(watch.Took())
+	return begun, watch.Err(err, &p.trace)
 }
 
 // noteFirstToken records the time to the first text, thinking or call of an answer.
-func (x *chain) noteFirstToken(took time.Duration) {
+func (p *prepared) noteFirstToken(took time.Duration) {
 	if took > 0 {
-		x.measured.firstToken = took
-		x.Metrics.FirstToken.Observe(took.Seconds(), x.trace.Route, x.trace.Upstream)
+		p.measured.firstToken = took
+		p.Metrics.FirstToken.Observe(took.Seconds(), p.trace.Route, p.trace.Upstream)
 	}
 }
 
 // marked returns the request with marks for the prompt cache of the upstream, if its route asks for them.
 func (a *asking) marked(to *upstream.Candidate, req *llm.Request) *llm.Request {
 	m, ok := to.Opened.(*provider.Model)
-	if !ok || !a.x.routeOf(to).CacheMarks {
+	if !ok || !a.routeOf(to).CacheMarks {
 		return req
 	}
 	out := m.WithCacheMarks(req)
@@ -124,9 +124,9 @@ func (a *asking) marked(to *upstream.Candidate, req *llm.Request) *llm.Request {
 // answer relays the answer of the upstream, or reads it as events.
 func (a *asking) answer(ctx context.Context, to *upstream.Candidate, req *llm.Request) (begun bool, err error) {
 	if relayed, err := a.relay(ctx, to, req); relayed {
-		return a.x.RelayedBytes, err
+		return a.RelayedBytes, err
 	}
-	if a.others && a.x.Stream == nil {
+	if a.others && a.Stream == nil {
 		return a.whole(ctx, to, req)
 	}
 	return a.stream(ctx, to, req)
@@ -136,9 +136,9 @@ func (a *asking) answer(ctx context.Context, to *upstream.Candidate, req *llm.Re
 // until the answer ends.
 //
 //go:noinline
-func (x *chain) newAsking(to *upstream.Candidate, req *llm.Request) *asking {
-	labels := x.SignerOf(to.Opened)
-	return &asking{x: x, labels: labels, signed: x.signatures.Begin(labels, req), check: x.checking(x.holds || x.routeOf(to).Check == CheckOff, req)}
+func (p *prepared) newAsking(to *upstream.Candidate, req *llm.Request) *asking {
+	labels := p.SignerOf(to.Opened)
+	return &asking{prepared: p, labels: labels, signed: p.signatures.Begin(labels, req), check: p.checking(p.holds || p.routeOf(to).Check == CheckOff, req)}
 }
 
 // stream reads the answer of the upstream as events.
@@ -147,15 +147,21 @@ func (a *asking) stream(ctx context.Context, to *upstream.Candidate, req *llm.Re
 	if answer == nil {
 		answer = to.Opened.Stream(ctx, a.portable(to.Opened, req))
 	}
-	for ev, err := range a.x.stages().Pipeline().Read(answer) {
-		if err != nil {
-			return a.begun, err
+	source, t := a.stages().Pipeline().Begin(answer, func(ev llm.Event, failed error) bool {
+		if begun, err = a.begun, failed; failed != nil {
+			return false
 		}
-		if err := a.take(ev); err != nil {
-			return !a.given, err
+		if err = a.take(ev); err != nil {
+			begun = !a.given
+			return false
 		}
-	}
-	return a.begun, nil
+		begun = a.begun
+		return true
+	})
+	defer t.Stop()
+	source(t.Take)
+	t.End()
+	return begun, err
 }
 
 // whole passes on the events of an answer once it is complete. A client that waits for the whole answer has seen
@@ -189,11 +195,11 @@ func (a *asking) portable(m llm.Model, req *llm.Request) *llm.Request {
 	}
 	req, warnings := known.Portable(req)
 	for _, w := range warnings {
-		a.x.Warn(w)
+		a.Warn(w)
 	}
-	if a.x.SignerOf(m).Client == "" { // the client sends back the parts of its streams
+	if a.SignerOf(m).Client == "" { // the client sends back the parts of its streams
 		out := *req
-		out.Messages = a.x.Codec.MergePieces(req.Messages)
+		out.Messages = a.Codec.MergePieces(req.Messages)
 		req = &out
 	}
 	return req
@@ -201,15 +207,15 @@ func (a *asking) portable(m llm.Model, req *llm.Request) *llm.Request {
 
 // withoutPrevious removes the id of the previous answer from a request that contains the whole conversation.
 func (a *asking) withoutPrevious(req *llm.Request) *llm.Request {
-	if !a.x.Continues {
+	if !a.continues {
 		return req
 	}
 	out := *req
 	out.Extra = maps.Clone(req.Extra)
-	own := maps.Clone(out.Extra[a.x.Codec.Format])
-	delete(own, a.x.Codec.Properties().Previous)
-	if out.Extra[a.x.Codec.Format] = own; len(own) == 0 {
-		delete(out.Extra, a.x.Codec.Format)
+	own := maps.Clone(out.Extra[a.Codec.Format])
+	delete(own, a.Codec.Properties().Previous)
+	if out.Extra[a.Codec.Format] = own; len(own) == 0 {
+		delete(out.Extra, a.Codec.Format)
 	}
 	return &out
 }
@@ -217,12 +223,12 @@ func (a *asking) withoutPrevious(req *llm.Request) *llm.Request {
 // warnPlain warns about request fields that a custom model does not know.
 func (a *asking) warnPlain(req *llm.Request) {
 	ignored := func(feature string) {
-		a.x.Warn(llm.Warning{Code: llm.Ignored, Feature: feature, Detail: "the upstream does not support it"})
+		a.Warn(llm.Warning{Code: llm.Ignored, Feature: feature, Detail: "the upstream does not support it"})
 	}
 	if req.N > 1 {
 		ignored("n")
 	}
-	for _, name := range slices.Sorted(maps.Keys(req.Extra[a.x.Codec.Format])) {
+	for _, name := range slices.Sorted(maps.Keys(req.Extra[a.Codec.Format])) {
 		if name != "store" {
 			ignored(name)
 		}
@@ -231,7 +237,7 @@ func (a *asking) warnPlain(req *llm.Request) {
 
 // asking is the state of a request to one upstream.
 type asking struct {
-	x            *chain
+	*prepared
 	labels       conversation.Signer
 	signed       *conversation.SignedAnswer // nil if no signatures must be stored
 	check        checking
@@ -282,7 +288,7 @@ func (a *asking) take(ev llm.Event) error {
 //
 //go:noinline
 func (a *asking) note(ev llm.Event) {
-	a.x.saw(ev)
+	a.saw(ev)
 	a.book(ev)
 }
 
@@ -290,12 +296,12 @@ func (a *asking) note(ev llm.Event) {
 //
 //go:noinline
 func (a *asking) book(ev llm.Event) {
-	a.x.spent.Count(ev)
+	a.spent.Count(ev)
 	switch ev := ev.(type) {
 	case llm.Finish:
-		a.x.spent.BookUsage(ev.Usage)
+		a.spent.BookUsage(ev.Usage)
 	case provider.RequestRetry:
-		a.x.spent.Retried(ev)
+		a.spent.Retried(ev)
 	}
 }
 
@@ -323,7 +329,7 @@ func (a *asking) pass(ev llm.Event) error {
 		}
 	}
 	ev = a.signed.UniqueIDs(a.foreign(a.labels.Relabel(ev)))
-	if a.signed != nil && a.x.signatures.Add(a.signed, ev) != nil {
+	if a.signed != nil && a.signatures.Add(a.signed, ev) != nil {
 		if err := a.each(conversation.Unavailable(state.Signature)); err != nil {
 			return err
 		}
@@ -335,8 +341,8 @@ func (a *asking) pass(ev llm.Event) error {
 	if fault == nil {
 		return nil
 	}
-	a.x.invalid++
-	a.x.Metrics.Invalid.Add(1, a.x.trace.Route, "schema")
+	a.measured.invalid++
+	a.Metrics.Invalid.Add(1, a.trace.Route, "schema")
 	return a.each(*fault)
 }
 
@@ -348,13 +354,13 @@ func (a *asking) foreign(ev llm.Event) llm.Event {
 	}
 	switch ev := ev.(type) {
 	case llm.Start:
-		ev.ID = a.x.AnswerID()
+		ev.ID = a.AnswerID()
 		return ev
 	case llm.Finish:
 		if ev.Reason == llm.OtherReason { // each vendor's words mean something else
 			ev.Reason = a.meant(ev.Raw)
 		}
-		ev.ID, ev.Raw = a.x.AnswerID(), ""
+		ev.ID, ev.Raw = a.AnswerID(), ""
 		return ev
 	}
 	return ev
@@ -364,15 +370,15 @@ func (a *asking) foreign(ev llm.Event) llm.Event {
 // whether it did.
 func (a *asking) relay(ctx context.Context, to *upstream.Candidate, req *llm.Request) (bool, error) {
 	m, ok := to.Opened.(*provider.Model)
-	if !ok || a.x.raw == nil || a.remade {
+	if !ok || a.raw == nil || a.remade {
 		return false, nil
 	}
-	dst := &relayed{x: a.x, a: a, waits: a.others && a.x.Stream != nil}
+	dst := &relayed{a: a, waits: a.others && a.Stream != nil}
 	relayed, err := m.Relay(ctx, a.asItCame(req), dst, dst.take)
 	if err == nil && dst.failed == nil && dst.waits {
 		dst.begin()
 	}
-	a.x.Relaying = a.x.RelayedBytes // an error after the first bytes was already sent
+	a.Relaying = a.RelayedBytes // an error after the first bytes was already sent
 	return relayed, cmp.Or(dst.failed, err)
 }
 
@@ -380,5 +386,5 @@ func (a *asking) relay(ctx context.Context, to *upstream.Candidate, req *llm.Req
 //
 //go:noinline
 func (a *asking) asItCame(req *llm.Request) *provider.ClientRequest {
-	return &provider.ClientRequest{Format: a.x.Codec.Format, Body: a.x.raw, Stream: a.x.Stream != nil, Says: req, Header: requestctx.Betas(a.x.HTTP.Header)}
+	return &provider.ClientRequest{Format: a.Codec.Format, Body: a.raw, Stream: a.Stream != nil, Says: req, Header: requestctx.Betas(a.HTTP.Header)}
 }

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/internal/testkit"
@@ -24,7 +26,6 @@ import (
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
 	"github.com/toolpost/toolpost/wire"
-	"go.uber.org/goleak"
 )
 
 // faultValues are the tested faults of the simulator, some in several variants.
@@ -168,7 +169,7 @@ func (c *connections) state(conn net.Conn, s http.ConnState) {
 
 // none waits until no connection is left.
 func (c *connections) none(t *testing.T) {
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		c.mu.Lock()
 		left := fmt.Sprint(c.open)
 		n := len(c.open)

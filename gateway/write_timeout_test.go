@@ -54,7 +54,7 @@ func unreadOverHTTP2With(t *testing.T, host, method, path, body, header, value s
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(2 * time.Minute))
 	_, err = io.WriteString(conn, http2.ClientPreface)
 	var head bytes.Buffer
 	enc, f := hpack.NewEncoder(&head), http2.NewFramer(conn, conn)
@@ -126,7 +126,7 @@ func TestUnreadAnswerOverHTTP2(t *testing.T) {
 			if reset, err := unreadOverHTTP2(t, host, test.path, `{"model":"m",`+test.body+`}`); err != nil || reset.StreamID != 1 {
 				t.Fatalf("the stream is not ended: %v, %v", reset, err)
 			}
-			for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			for end := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 				resp, _ := send(t, "GET", "http://"+host+"/v1/models", "", "")
 				if resp.StatusCode == http.StatusOK {
 					return

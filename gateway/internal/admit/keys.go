@@ -116,20 +116,19 @@ func (c *Client) Identify() error {
 		c.Header.Set(name, c.ID)
 	}
 	keys, err := presentedKeys(c.HTTP, c.Codec.Format)
-	switch book := c.Book; {
-	case book == nil:
+	switch {
+	case c.Book == nil:
 		return nil
 	case err != nil:
 		return c.Refuse(&access.Refusal{Ground: access.NoKey, Detail: err.Error()})
 	case len(keys) > 1:
 		return c.Refuse(&access.Refusal{Ground: access.WrongKey, Detail: "the request shows more than one key"})
-	default:
-		c.Rights, err = book.Authenticate(c.Context(), strings.Join(keys, ""))
 	}
+	rights, err := c.Book.Authenticate(c.Context(), strings.Join(keys, ""))
 	if err != nil {
 		return c.Refuse(err)
 	}
-	c.Owner = c.Rights.Key.Team
+	c.SetRights(rights)
 	return nil
 }
 

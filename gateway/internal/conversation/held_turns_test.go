@@ -49,7 +49,7 @@ func (r *Store) of(owner, id string) *Scope { return r.at("/v1/chat/completions"
 // at returns a request of an owner to an endpoint.
 func (r *Store) at(path, owner, id string) *Scope {
 	h := httptest.NewRequest("POST", path, nil)
-	req := &exchange.Request{Endpoint: vendorapi.Find(h), HTTP: h, ID: id, Owner: owner, Log: r.Log, Metrics: r.Metrics}
+	req := &exchange.Request{Endpoint: vendorapi.Find(h), HTTP: h, ID: id, Owner: owner, Services: exchange.Services{Log: r.Log, Metrics: r.Metrics}}
 	return &Scope{exchange.NewResponse(req, httptest.NewRecorder(), 0, 0), r}
 }
 

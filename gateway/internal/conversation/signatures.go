@@ -186,6 +186,7 @@ func (g *Signatures) callToken() string {
 
 // Add records an event of an answer. It stores the signatures before the answer ends, because the client may send its
 // results to another gateway immediately.
+// It is not inlined. Its stack would be held until the answer ends: see TestStackOfAStream.
 //
 //go:noinline
 func (g *Signatures) Add(n *SignedAnswer, ev llm.Event) error {

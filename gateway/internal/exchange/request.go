@@ -21,25 +21,60 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Request is one request of a client. It is complete once the chain has read it, and does not change afterwards.
+// Request is one request of a client. Three methods set its parts, each once: [NewRequest] those of the connection,
+// [Request.SetRights] those of the key, and [Request.SetBody] or [Request.SetModel] those of the body. Steps of the
+// gateway only read it; TestRequestsDoNotChange checks this.
 type Request struct {
 	vendorapi.Endpoint
-	HTTP      *http.Request
-	ID        string
-	Start     time.Time
-	Rights    *access.Rights // rights of the key; nil without access control
-	Owner     string         // team of the key; nothing is shared between owners
-	Model     string         // name of the model, as the client wrote it
-	Streamed  bool           // the client asked for a stream
-	Continues bool           // the conversation of an earlier answer precedes the messages
-	EndUser   string         // the client's own user, as it names them; "" if it does not
-	Tag       string         // what the client books the request to; "" if it does not say
-	Asked     []byte         // the body, if the format repeats parts of the request in answers; otherwise nil
+	HTTP  *http.Request
+	ID    string
+	Start time.Time
 
+	Rights *access.Rights // rights of the key; nil without access control
+	Owner  string         // team of the key; nothing is shared between owners
+
+	Model    string // name of the model, as the client wrote it
+	Streamed bool   // the client asked for a stream
+	EndUser  string // the client's own user, as it names them; "" if it does not
+	Tag      string // what the client books the request to; "" if it does not say
+	Asked    []byte // the body, if the format repeats parts of the request in answers; otherwise nil
+
+	Services
+}
+
+// Services are the parts of the gateway that a request reports to.
+type Services struct {
 	Log     *slog.Logger
 	Metrics *metrics.Set
 	Warned  *WarningLog
 	Trace   *upstream.Trace
+}
+
+// NewRequest returns a request to an endpoint, before its body is read.
+func NewRequest(r *http.Request, id string, at vendorapi.Endpoint, s Services) *Request {
+	return &Request{Endpoint: at, HTTP: r, ID: id, Start: time.Now(), Services: s}
+}
+
+// SetRights sets the rights of the client's key.
+func (r *Request) SetRights(rights *access.Rights) { r.Rights, r.Owner = rights, rights.Key.Team }
+
+// SetModel sets the model of a request that is forwarded unread. Its end user and tag are those of the headers.
+func (r *Request) SetModel(name string) {
+	r.Model = name
+	r.attribute(nil)
+}
+
+// SetBody sets what the body asks for. The codec reads and writes the answer with the tools of req. It is not inlined:
+// the stack that it needs would be held until the answer ends.
+//
+//go:noinline
+func (r *Request) SetBody(req *llm.Request, streamed bool, body []byte) {
+	r.Model, r.Streamed = req.Model, streamed
+	r.attribute(req.Extra[r.Codec.Format])
+	if r.Codec.Properties().Previous != "" {
+		r.Asked = body
+	}
+	r.Codec = r.Codec.Answering(req)
 }
 
 // WarningLog remembers which warnings were logged: each is logged once for a route. It is safe for concurrent use.
@@ -93,8 +128,8 @@ const (
 	TagHeader = "Toolpost-Tag"
 )
 
-// Attribute records the end user and the tag of a request. The fields are those of the request's format.
-func (r *Request) Attribute(fields map[string]json.RawMessage) {
+// attribute sets the end user and the tag of a request. The fields are those of the request's format.
+func (r *Request) attribute(fields map[string]json.RawMessage) {
 	r.EndUser, r.Tag = r.HTTP.Header.Get(UserHeader), r.HTTP.Header.Get(TagHeader)
 	if r.EndUser != "" || len(fields) == 0 {
 		return

@@ -100,7 +100,7 @@ func (c *WaitingCall) misfit(ctx context.Context, args json.RawMessage) error {
 	if len(args) == 0 {
 		return nil
 	}
-	set, err := c.tools.Tools(ctx)
+	set, err := c.tools.offered(ctx)
 	if err != nil {
 		return &admin.Error{Status: http.StatusServiceUnavailable, Err: errors.New("the tools of the route are unavailable, so args cannot be checked; decide again later")}
 	}

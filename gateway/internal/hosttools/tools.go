@@ -26,12 +26,12 @@ import (
 // not be copied or changed once it is in use.
 type Tools struct {
 	// Tools returns the tools. It is called for every request, and must return the same set as long as nothing has
-	// changed.
+	// changed. Nil means the tools of Runner.
 	Tools func(context.Context) (*tool.Set, error)
 	// Missing returns the names of sources of tools that are not available, such as MCP servers; nil means none. Clients are
 	// warned about them.
 	Missing func() []string
-	// Runner defines how calls run: policy, limits, breakers. Its own tools are ignored. Nil means a zero Runner, which
+	// Runner defines how calls run: policy, limits, breakers. Its own tools count if Tools is nil. Nil means a zero Runner, which
 	// runs only read-only tools. No person is asked during a request: without an Approve function, calls that need
 	// consent are refused, and the model learns why.
 	Runner *invoke.Runner
@@ -60,6 +60,17 @@ type Run struct {
 	Route string // name in the configuration
 }
 
+// offered returns the tools, which may be nil.
+func (t *Tools) offered(ctx context.Context) (*tool.Set, error) {
+	switch {
+	case t.Tools != nil:
+		return t.Tools(ctx)
+	case t.Runner != nil:
+		return t.Runner.Tools, nil
+	}
+	return nil, nil
+}
+
 // The defaults of Tools.
 const (
 	defaultRounds = 10
@@ -70,7 +81,7 @@ const (
 // current returns the runner for the current set of tools. The runner and its breakers stay the same until the set
 // changes.
 func (t *Tools) current(ctx context.Context) (*invoke.Runner, error) {
-	set, err := t.Tools(ctx)
+	set, err := t.offered(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,6 @@ func (x *Forwarder) writtenRequest(body []byte) (*llm.Request, error) {
 			return nil, err
 		}
 	}
-	x.Streamed = string(js.Get(body, "stream")) == "true"
 	prompt, texts := js.Get(body, "prompt"), 0
 	for each := range js.Elements(prompt) {
 		if kind := js.Kind(each); kind != '"' && kind != '[' && kind != '{' { // the tokens of one text

@@ -64,8 +64,8 @@ func CheckKinds(kinds []string) error {
 	return nil
 }
 
-// FindEndpoint returns the endpoint of a request and the model in its path. The endpoint is nil if there is none.
-func FindEndpoint(r *http.Request) (*endpoint, string) {
+// findEndpoint returns the endpoint of a request and the model in its path. The endpoint is nil if there is none.
+func findEndpoint(r *http.Request) (*endpoint, string) {
 	path := r.URL.Path
 	list := endpoints()
 	for i := range list {
@@ -75,6 +75,18 @@ func FindEndpoint(r *http.Request) (*endpoint, string) {
 		}
 	}
 	return nil, ""
+}
+
+// Endpoint returns the operation that a request asks for. It is NoOperation for endpoints that are forwarded, with the
+// format of their vendor.
+func Endpoint(r *http.Request) vendorapi.Endpoint {
+	at := vendorapi.Find(r)
+	if e, _ := findEndpoint(r); e != nil {
+		return vendorapi.Endpoint{Action: serverapi.NoOperation, Codec: wire.Codec{Format: e.format}}
+	} else if asksWebSocket(r) {
+		return vendorapi.Endpoint{Action: serverapi.NoOperation, Codec: at.Codec}
+	}
+	return at
 }
 
 // at reports whether a path belongs to the endpoint, and returns the model in it.
@@ -90,7 +102,7 @@ func (e *endpoint) at(path string) (model string, is bool) {
 
 // EndpointOf returns the path of a request with * for names and ids, or "" if the endpoint is unknown.
 func EndpointOf(r *http.Request) string {
-	if e, _ := FindEndpoint(r); e != nil && strings.HasSuffix(e.Path, "/") {
+	if e, _ := findEndpoint(r); e != nil && strings.HasSuffix(e.Path, "/") {
 		return e.Path + "*"
 	} else if e != nil {
 		return e.Path
@@ -98,9 +110,9 @@ func EndpointOf(r *http.Request) string {
 	return vendorapi.Route(r)
 }
 
-// AsksWebSocket reports whether a request asks for a WebSocket. Requests to upgrade to other protocols (h2c) are
+// asksWebSocket reports whether a request asks for a WebSocket. Requests to upgrade to other protocols (h2c) are
 // ignored, as RFC 9110 section 7.8 allows: the response uses the protocol of the request.
-func AsksWebSocket(r *http.Request) bool {
+func asksWebSocket(r *http.Request) bool {
 	for _, list := range r.Header["Upgrade"] {
 		for name := range strings.SplitSeq(list, ",") {
 			if name, _, _ = strings.Cut(strings.TrimSpace(name), "/"); strings.EqualFold(name, "websocket") {
@@ -113,16 +125,15 @@ func AsksWebSocket(r *http.Request) bool {
 
 // Serve forwards or refuses a request that is not for a chat model.
 func (x *Forwarder) Serve() error {
-	if AsksWebSocket(x.HTTP) || x.HTTP.URL.Path == "/v1/realtime" || strings.HasPrefix(x.HTTP.URL.Path, "/v1/realtime/") {
+	if asksWebSocket(x.HTTP) || x.HTTP.URL.Path == "/v1/realtime" || strings.HasPrefix(x.HTTP.URL.Path, "/v1/realtime/") {
 		x.W.Header().Set("X-Should-Retry", "false")
 		return &llm.Error{Op: "gateway", Kind: llm.Unsupported, Status: http.StatusNotImplemented,
 			Err: errors.New("this gateway does not serve realtime sessions or WebSockets; ask over HTTP, with a stream if the answer should come in pieces")}
 	}
-	e, model := FindEndpoint(x.HTTP)
+	e, model := findEndpoint(x.HTTP)
 	if e == nil {
 		return vendorapi.NoEndpoint(x.Codec, x.HTTP)
 	}
-	x.Codec = wire.Codec{Format: e.format}
 	return x.forwardTo(e, model)
 }
 
@@ -155,7 +166,8 @@ func (x *Forwarder) forwardTo(e *endpoint, model string) (err error) {
 	if err := cmp.Or(x.CheckFields(x.Demand, x.Table), x.CheckStoredObjects(r.team, body, x.Demand)); err != nil {
 		return err
 	}
-	x.Model, x.Trace.Route = model, r.Name
+	x.SetModel(model)
+	x.Trace.Route = r.Name
 	x.LogBody(r, body)
 	up, to, err := x.forwarder(e, r, model)
 	if err != nil {

@@ -47,7 +47,7 @@ func Failover(ctx context.Context, candidates []Candidate, asker Asker) error {
 		if to == f.raced {
 			continue
 		}
-		if to.sick.Load() {
+		if to.out() {
 			f.skipped = append(f.skipped, to)
 			continue
 		}
@@ -139,7 +139,7 @@ func (f *failover) rival(to *Candidate, others []Candidate) *Candidate {
 		return nil
 	}
 	for i := range others {
-		if c := &others[i]; c.Route == to.Route && !c.sick.Load() && c.model.breaker.State(time.Now, c.limits()) == breaker.Closed {
+		if c := &others[i]; c.Route == to.Route && !c.out() && c.model.breaker.State(time.Now, c.limits()) == breaker.Closed {
 			return c
 		}
 	}

@@ -17,16 +17,27 @@ type Checker interface {
 	Check(ctx context.Context) ([]llm.Warning, error)
 }
 
-// Watch checks the health of all upstreams that are configured for it until ctx is done.
+// Watch checks the health and the drift of all upstreams that are configured for it until ctx is done.
 func (t Table) Watch(ctx context.Context, running *sync.WaitGroup, log *slog.Logger) {
 	for _, r := range t {
 		for _, u := range r.Targets {
 			if u.Health <= 0 {
 				u.sick.Store(false)
+			}
+			if u.Drift.Every <= 0 {
+				u.drift.forget()
+			}
+			if u.Health <= 0 && u.Drift.Every <= 0 {
 				continue
 			}
-			m, _, err := u.Open("")
-			if c, ok := m.(Checker); ok && err == nil {
+			m, id, err := u.Open("")
+			if err != nil {
+				continue
+			}
+			if u.Drift.Every > 0 && u.Drift.Agreement != nil {
+				running.Go(func() { u.watchDrift(ctx, m, id, r.Name, log) })
+			}
+			if c, ok := m.(Checker); ok && u.Health > 0 {
 				running.Go(func() { u.watch(ctx, c, r.Name, log) })
 			}
 		}

@@ -25,6 +25,7 @@ type Target struct {
 	Key    string        // what else identifies the upstream across configurations
 	Weight int           // share of the requests
 	Health time.Duration // between two health checks; 0 means none
+	Drift  Drift
 	Timing Timing
 	// Priority orders the upstreams of a route: those with the lowest number are asked first.
 	Priority int
@@ -45,7 +46,8 @@ type Target struct {
 type state struct {
 	busy atomic.Int64 // requests in flight
 	sick atomic.Bool  // the last health check failed
-	turn float64      // guarded by turns.mu
+	drift
+	turn float64 // guarded by turns.mu
 
 	mu     sync.Mutex
 	models map[string]*modelState // by id
@@ -154,7 +156,7 @@ func PlainName(name string) bool {
 
 // reachable reports whether the upstream would be asked now. One with a * has models that were not asked for yet.
 func (u *Target) reachable() bool {
-	return !u.sick.Load() && (u.Wildcard() || u.BreakerState() != breaker.Refuses)
+	return !u.out() && (u.Wildcard() || u.BreakerState() != breaker.Refuses)
 }
 
 // BreakerState returns the worst state of the breakers of its models, Busy the number of requests in flight, and Healthy
