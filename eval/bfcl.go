@@ -84,7 +84,7 @@ func (q *bfclRow) asCase(gold []map[string]map[string][]any) Case {
 }
 
 func bfclAnswers(path string) (map[string][]map[string]map[string][]any, error) {
-	text, err := os.ReadFile(path)
+	text, err := readText(path)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}

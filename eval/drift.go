@@ -272,6 +272,63 @@ func (p *Profile) within(limit int64) map[string]bool {
 	return out
 }
 
+// Agreement returns the share of the probes that passed in the first of two profiles and still pass in p. Probes without
+// an answer in p do not count.
+func (p *Profile) Agreement(first *Profile) Interval {
+	var agree count
+	for probe := range first.Passed[answering] {
+		if first.Problems[probe] == "" && p.Passed[answering][probe] {
+			agree.add(p.Problems[probe] == "")
+		}
+	}
+	return agree.interval()
+}
+
+// measured reports whether at least half of the probes were answered. Otherwise p is about the server, not the model.
+func (p *Profile) measured() bool {
+	answered := 0
+	for _, pass := range p.Passed[answering] {
+		if pass {
+			answered++
+		}
+	}
+	return answered > 0 && 2*answered >= len(p.Passed[answering])
+}
+
+// Recheck asks a model the probes, keeps the result and returns its agreement with the first kept result. The last kept
+// result counts again if it is younger than maxAge. The first result of a model agrees with itself.
+func Recheck(ctx context.Context, store journal.Store, id string, m llm.Model, maxAge time.Duration) (float64, error) {
+	all, err := Profiles(ctx, store, id)
+	if err != nil {
+		return 0, err
+	}
+	all = slices.DeleteFunc(all, func(p *Profile) bool { return p.Probes != Probes().Name })
+	var now *Profile
+	if n := len(all); n > 0 && time.Since(all[n-1].At) < maxAge {
+		now = all[n-1]
+	} else {
+		r := &Evaluator{Store: new(journal.Memory), Models: []string{id}, Open: func(string) (llm.Model, error) { return m, nil }, Parallel: 2}
+		if now, err = r.Profile(ctx); err != nil {
+			return 0, err
+		}
+		if !now.measured() {
+			return 0, fmt.Errorf("eval: %s answered fewer than half of the probes", id)
+		}
+		if err := now.Keep(ctx, store); err != nil {
+			return 0, err
+		}
+	}
+	first := now
+	if len(all) > 0 {
+		first = all[0]
+	}
+	agree := now.Agreement(first)
+	if agree.Of == 0 {
+		return 0, fmt.Errorf("eval: the first result of %s has no right answer to compare with", id)
+	}
+	return agree.Share, nil
+}
+
 // KindProfile is the kind of entries with a [Profile] in the journal.
 const KindProfile journal.Kind = "eval.profile"
 

@@ -2,10 +2,14 @@ package eval_test
 
 import (
 	"context"
+	"errors"
+	"iter"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/toolpost/toolpost/eval"
 	"github.com/toolpost/toolpost/journal"
@@ -103,5 +107,47 @@ func TestKeptProfilesAreReadInOrder(t *testing.T) {
 	}
 	if _, err := eval.Drift(got[0], got[1]); err == nil {
 		t.Error("profiles of different probes were compared")
+	}
+}
+
+// Recheck keeps the first result as the baseline, uses a young result again, and tells a changed model from one that does
+// not answer.
+func TestRecheckMeasuresAgreementWithTheFirstResult(t *testing.T) {
+	store := new(journal.Memory)
+	var asked atomic.Int64
+	of := func(m llm.Model) llm.Model {
+		return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+			asked.Add(1)
+			return m.Stream(ctx, req)
+		})
+	}
+	check := func(m llm.Model, maxAge time.Duration) (float64, error) {
+		return eval.Recheck(t.Context(), store, "m", of(m), maxAge)
+	}
+	if share, err := check(sim.Offline{}, time.Hour); err != nil || share != 1 {
+		t.Fatalf("%v, %v", share, err)
+	}
+	before := asked.Load()
+	if share, err := check(sim.Offline{}, time.Hour); err != nil || share != 1 || asked.Load() != before {
+		t.Errorf("%v, %v, %d more questions", share, err, asked.Load()-before)
+	}
+	mute := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			_ = yield(llm.TextDelta{Text: "No."}, nil) && yield(llm.Finish{Reason: llm.Stop}, nil)
+		}
+	})
+	if share, err := check(mute, 0); err != nil || share > 0.5 {
+		t.Errorf("a model without calls: %v, %v", share, err)
+	}
+	down := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			yield(nil, &llm.Error{Op: "m", Kind: llm.Overloaded, Err: errors.New("busy")})
+		}
+	})
+	if share, err := check(down, 0); err == nil {
+		t.Errorf("a server that does not answer: %v", share)
+	}
+	if share, err := check(sim.Offline{}, 0); err != nil || share != 1 {
+		t.Errorf("the first model again: %v, %v", share, err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -34,7 +33,7 @@ func Load(path string) (*Suite, error) { return new(Loader).Load(path) }
 
 // Load reads a suite from a file.
 func (l *Loader) Load(path string) (*Suite, error) {
-	text, err := os.ReadFile(path)
+	text, err := readText(path)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +46,10 @@ func (l *Loader) Load(path string) (*Suite, error) {
 // Parse reads a suite from text. Files that it names are relative to the folder of path.
 func (l *Loader) Parse(path string, text []byte) (*Suite, error) {
 	r := &reader{Loader: l, path: path, dir: filepath.Dir(path), known: make(map[string]llm.ToolDef)}
-	var err error
+	err := checkText(path, text)
+	if err != nil {
+		return nil, err
+	}
 	if start := bytes.TrimSpace(text); len(start) > 0 && start[0] == '{' {
 		err = r.lines(text)
 	} else {
@@ -142,7 +144,7 @@ type textFile struct {
 // yaml reads a YAML suite.
 func (r *reader) yaml(text []byte) error {
 	if err := yamlcheck.Check(text); err != nil {
-		return fmt.Errorf("%s: %w", r.path, err)
+		return r.located(err)
 	}
 	file, err := yamlcheck.Parse(text)
 	if err != nil {
@@ -175,6 +177,9 @@ func (r *reader) document(body ast.Node) error {
 	if cases == nil {
 		return fmt.Errorf("%s: the suite has no list of cases", r.path)
 	}
+	if err := r.wholeNumbers(&head); err != nil {
+		return err
+	}
 	var s suiteFile
 	if len(head.Values) > 0 {
 		if err := yaml.NodeToValue(&head, &s, yaml.Strict()); err != nil {
@@ -186,6 +191,9 @@ func (r *reader) document(body ast.Node) error {
 		return fmt.Errorf("%s: tools: %w", r.path, err)
 	}
 	for _, n := range cases.Values {
+		if err := r.wholeNumbers(n); err != nil {
+			return err
+		}
 		var c caseFile
 		if err := yaml.NodeToValue(n, &c, yaml.Strict()); err != nil {
 			return r.located(err)
@@ -197,15 +205,6 @@ func (r *reader) document(body ast.Node) error {
 	return nil
 }
 
-// located gives an error of the YAML reader its place in the file.
-func (r *reader) located(err error) error {
-	var at yaml.Error
-	if errors.As(err, &at) && at.GetToken() != nil {
-		return fmt.Errorf("%s:%d: %s", r.path, at.GetToken().Position.Line, at.GetMessage())
-	}
-	return fmt.Errorf("%s: %w", r.path, err)
-}
-
 // lines reads JSON lines with a case each.
 func (r *reader) lines(text []byte) error {
 	line := 0
@@ -214,12 +213,9 @@ func (r *reader) lines(text []byte) error {
 		if len(bytes.TrimSpace(row)) == 0 {
 			continue
 		}
-		dec := json.NewDecoder(bytes.NewReader(row))
-		dec.DisallowUnknownFields()
-		dec.UseNumber()
 		var c caseFile
-		if err := dec.Decode(&c); err != nil {
-			return fmt.Errorf("%s:%d: %s", r.path, line, strings.TrimPrefix(err.Error(), "json: "))
+		if err := decodeLine(row, &c); err != nil {
+			return fmt.Errorf("%s:%d: %w", r.path, line, err)
 		}
 		if err := r.add(&c, line); err != nil {
 			return err
@@ -255,8 +251,8 @@ func (r *reader) convert(f *caseFile) (Case, error) {
 	}
 	if f.User != nil {
 		c.User = &User{Model: f.User.Model, Goal: f.User.Goal, Turns: f.User.Turns}
-		if f.User.Goal == "" {
-			return c, errors.New("user needs a goal")
+		if f.User.Goal == "" || f.User.Model == "" {
+			return c, errors.New("user needs a model, which plays the person, and a goal")
 		}
 	}
 	var err error
@@ -324,7 +320,7 @@ func asSchema(v any) (json.RawMessage, error) {
 	if s == nil || err != nil {
 		return nil, err
 	}
-	return schema.Normalize(s), nil
+	return s, nil
 }
 
 // results reads what tools return: a text, any JSON value, or {error: TEXT}.
@@ -613,7 +609,7 @@ func (r *reader) source(name string) ([]llm.ToolDef, error) {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(r.dir, name)
 	}
-	text, err := os.ReadFile(name)
+	text, err := readText(name)
 	if err != nil {
 		return nil, err
 	}

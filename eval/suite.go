@@ -3,6 +3,7 @@ package eval
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -13,10 +14,11 @@ import (
 
 // Limits of a suite. A file that exceeds one is refused.
 const (
-	MaxCases = 100_000
-	maxFiles = 200     // of a case
-	maxFile  = 1 << 20 // bytes of one of them
-	maxTurns = 100
+	MaxCases  = 100_000
+	maxFiles  = 200     // of a case
+	maxFile   = 1 << 20 // bytes of one of them
+	maxTurns  = 100
+	maxWeight = 1_000_000
 )
 
 // Suite is a list of cases.
@@ -128,8 +130,12 @@ func (c *Case) check() error {
 		return fmt.Errorf("the case expects nothing; set calls, some_call, no_call, answer, text, files or judge")
 	case e.NoCall && (len(e.Calls) > 0 || e.SomeCall), e.SomeCall && len(e.Calls) > 0:
 		return fmt.Errorf("calls, some_call and no_call exclude each other")
-	case c.Weight < 0:
-		return fmt.Errorf("weight must not be below 0")
+	case !(c.Weight >= 0 && c.Weight <= maxWeight):
+		return fmt.Errorf("weight must be between 0 and %d", maxWeight)
+	case c.MaxTokens < 0:
+		return fmt.Errorf("max_tokens must not be below 0")
+	case c.User != nil && (c.User.Turns < 0 || c.User.Turns > maxTurns):
+		return fmt.Errorf("user.turns must be between 1 and %d", maxTurns)
 	case c.Turns < 0 || c.Turns > maxTurns:
 		return fmt.Errorf("turns must be between 1 and %d", maxTurns)
 	case len(e.Files) > 0 && len(c.Files) == 0:
@@ -138,6 +144,9 @@ func (c *Case) check() error {
 		return fmt.Errorf("%d files, and the limit is %d", len(c.Files), maxFiles)
 	}
 	for name, text := range c.Files {
+		if !filepath.IsLocal(name) {
+			return fmt.Errorf("the file %q is not below the folder of the case", name)
+		}
 		if len(text) > maxFile {
 			return fmt.Errorf("file %s has %d bytes, and the limit is %d", name, len(text), maxFile)
 		}
