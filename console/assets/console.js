@@ -1,0 +1,43 @@
+// What the pages do with JavaScript. Every page can be read without it.
+"use strict";
+
+// A link of the command has the token after "#", which browsers do not send to any server.
+const login = document.getElementById("login");
+if (login && location.hash.startsWith("#token=")) {
+  document.getElementById("token").value = decodeURIComponent(location.hash.slice("#token=".length));
+  history.replaceState(null, "", location.pathname);
+  login.submit();
+}
+
+// Buttons that cannot be undone ask first.
+for (const button of document.querySelectorAll("[data-confirm]")) {
+  button.addEventListener("click", (event) => {
+    if (!confirm(button.dataset.confirm)) event.preventDefault();
+  });
+}
+
+// A run that has not ended grows while it is looked at. Entries that arrive within a frame are added together.
+const timeline = document.querySelector("[data-live]");
+if (timeline) {
+  const source = new EventSource(timeline.dataset.live);
+  let waiting = [];
+  const add = () => {
+    const follow = innerHeight + scrollY >= document.body.scrollHeight - 80;
+    const holder = document.createElement("template");
+    holder.innerHTML = waiting.join("");
+    waiting = [];
+    for (const item of holder.content.children) {
+      if (!document.getElementById(item.id)) item.classList.add("new");
+      else item.remove();
+    }
+    timeline.append(holder.content);
+    if (follow) scrollTo(0, document.body.scrollHeight);
+  };
+  source.addEventListener("entry", (event) => {
+    if (waiting.push(event.data) === 1) requestAnimationFrame(add);
+  });
+  source.addEventListener("end", () => {
+    source.close();
+    location.reload();
+  });
+}
