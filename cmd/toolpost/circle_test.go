@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/programtest"
 )
 
 // TestRecursiveYAMLAnchors: in every YAML file of a command, a recursive anchor is an error with its position.
@@ -16,10 +18,10 @@ func TestRecursiveYAMLAnchors(t *testing.T) {
 		"tools:\n  - {name: a, description: d, command: [x], parameters: &p {properties: *p}}\n": {"tools", "list", "--tools", file},
 		"mcp_servers:\n  s: &s {command: x, env: *s}\n":                                          {"mcp", "import", file},
 	} {
-		writeFile(t, file, text)
-		got := toolpost(t, "", command...)
-		if got.code == 0 || !strings.Contains(got.errOut, "names what it is a part of") || !strings.Contains(got.errOut, "2: ") {
-			t.Errorf("%v: exit %d: %s%s", command, got.code, got.out, got.errOut)
+		programtest.WriteFile(t, file, text)
+		got := programtest.Run(t, "", command...)
+		if got.Code == 0 || !strings.Contains(got.ErrOut, "names what it is a part of") || !strings.Contains(got.ErrOut, "2: ") {
+			t.Errorf("%v: exit %d: %s%s", command, got.Code, got.Out, got.ErrOut)
 		}
 	}
 }

@@ -10,22 +10,23 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/config"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/programtest"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 )
 
 func TestConfigInitAndPath(t *testing.T) {
 	clitest.Bare(t, nil)
-	file := strings.TrimSpace(expect(t, cli.ExitOK, []string{"config.yaml"}, "config", "path").out)
+	file := strings.TrimSpace(programtest.Expect(t, cli.ExitOK, []string{"config.yaml"}, "config", "path").Out)
 	if _, err := os.Stat(file); err == nil {
 		t.Fatal("path made a file")
 	}
-	expect(t, cli.ExitOK, []string{file}, "config", "init")
+	programtest.Expect(t, cli.ExitOK, []string{file}, "config", "init")
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info, err)
 	}
-	expect(t, cli.ExitFailed, []string{"is there already"}, "config", "init")
-	expect(t, cli.ExitOK, nil, "config", "init", "--force")
-	expect(t, cli.ExitOK, []string{file + " is fine"}, "config", "check")
+	programtest.Expect(t, cli.ExitFailed, []string{"is there already"}, "config", "init")
+	programtest.Expect(t, cli.ExitOK, nil, "config", "init", "--force")
+	programtest.Expect(t, cli.ExitOK, []string{file + " is fine"}, "config", "check")
 	text := files(t, file)
 	for _, row := range settings.Table { // each setting has an explanation and a valid example
 		if !strings.Contains(text, "\n#"+row.Key+":") || strings.HasSuffix(config.ExampleOf(row), ": ") {
@@ -42,7 +43,7 @@ func TestConfigInitAndPath(t *testing.T) {
 	}
 	os.WriteFile(on, []byte(b.String()), 0o600)
 	os.WriteFile(filepath.Join(filepath.Dir(on), "tools.yaml"), []byte(ownYAML), 0o600)
-	expect(t, cli.ExitOK, []string{"is fine"}, "config", "check", "--config", on)
+	programtest.Expect(t, cli.ExitOK, []string{"is fine"}, "config", "check", "--config", on)
 }
 
 func TestConfigSet(t *testing.T) {
@@ -64,14 +65,14 @@ func TestConfigSet(t *testing.T) {
 		if c.start != "" {
 			os.WriteFile(file, []byte(c.start), 0o640)
 		}
-		expect(t, cli.ExitOK, nil, "config", "set", "--config", file, c.key, c.value)
+		programtest.Expect(t, cli.ExitOK, nil, "config", "set", "--config", file, c.key, c.value)
 		if got := files(t, file); got != c.want {
 			t.Errorf("%s:\n%s\nwant:\n%s", c.why, got, c.want)
 		}
 		if info, err := os.Stat(file); err == nil && c.start != "" && info.Mode().Perm() != 0o640 {
 			t.Errorf("%s: the mode became %v", c.why, info.Mode())
 		}
-		got := expect(t, cli.ExitOK, nil, "config", "show", "--config", file, "--json", c.key).out
+		got := programtest.Expect(t, cli.ExitOK, nil, "config", "show", "--config", file, "--json", c.key).Out
 		var rows []config.PublicSetting
 		if err := json.Unmarshal([]byte(got), &rows); err != nil || rows[0].From != file {
 			t.Errorf("%s: %s", c.why, got)
@@ -87,19 +88,19 @@ func TestConfigSet(t *testing.T) {
 		{"modle", "x", 2, "did you mean model"}, {"max_turns", "many", 2, "not a number"}, {"max_turns", "0", 2, "1 to 500"}, {"allow", "all", 2, "not one of"},
 		{"providers", "x", 2, "parts of its own"}, {"limits", "x", 2, "parts of its own"}, {"temperature", "9", 2, "0 to 2"},
 	} {
-		expect(t, c.code, []string{c.says}, "config", "set", "--config", file, c.key, c.value)
+		programtest.Expect(t, c.code, []string{c.says}, "config", "set", "--config", file, c.key, c.value)
 	}
 	if got := files(t, file); got != start {
 		t.Errorf("a refused value changed the file:\n%s", got)
 	}
-	expect(t, cli.ExitOK, nil, "config", "unset", "--config", file, "allow")
-	expect(t, cli.ExitOK, nil, "config", "unset", "--config", file, "timeout")
+	programtest.Expect(t, cli.ExitOK, nil, "config", "unset", "--config", file, "allow")
+	programtest.Expect(t, cli.ExitOK, nil, "config", "unset", "--config", file, "timeout")
 	if got := files(t, file); got != strings.Replace(start, "allow:\n  - write\n  - exec\n", "", 1) {
 		t.Errorf("unset:\n%s", got)
 	}
 	const broken = "model: [\n"
 	os.WriteFile(file, []byte(broken), 0o600)
-	expect(t, cli.ExitFailed, []string{"c.yaml"}, "config", "set", "--config", file, "model", "x")
+	programtest.Expect(t, cli.ExitFailed, []string{"c.yaml"}, "config", "set", "--config", file, "model", "x")
 	if got := files(t, file); got != broken {
 		t.Errorf("a broken file was changed:\n%s", got)
 	}
@@ -117,16 +118,16 @@ providers:
 `})
 	t.Setenv("GPU_KEY", "the-value-of-the-gpu-key")
 	for _, args := range [][]string{{}, {"--json"}, {"providers"}, {"journal"}, {"system"}} {
-		r := expect(t, cli.ExitOK, nil, append([]string{"config", "show", "--config", "c.yaml"}, args...)...)
+		r := programtest.Expect(t, cli.ExitOK, nil, append([]string{"config", "show", "--config", "c.yaml"}, args...)...)
 		for _, secret := range []string{"hunter2", "swordfish", "header-secret", "abcdefghijklmnop", "the-value-of"} {
-			if strings.Contains(r.out+r.errOut, secret) {
-				t.Errorf("config show %v shows %s:\n%s", args, secret, r.out)
+			if strings.Contains(r.Out+r.ErrOut, secret) {
+				t.Errorf("config show %v shows %s:\n%s", args, secret, r.Out)
 			}
 		}
 	}
-	expect(t, cli.ExitOK, []string{"key_env: GPU_KEY (set)", "X-Token", "# c.yaml", "# default"}, "config", "show", "--config", "c.yaml")
-	if got := expect(t, cli.ExitOK, nil, "config", "show", "max_turns").out; got != "20\n" {
+	programtest.Expect(t, cli.ExitOK, []string{"key_env: GPU_KEY (set)", "X-Token", "# c.yaml", "# default"}, "config", "show", "--config", "c.yaml")
+	if got := programtest.Expect(t, cli.ExitOK, nil, "config", "show", "max_turns").Out; got != "20\n" {
 		t.Errorf("%q", got)
 	}
-	expect(t, cli.ExitUsage, []string{"did you mean max_turns"}, "config", "show", "max_turn")
+	programtest.Expect(t, cli.ExitUsage, []string{"did you mean max_turns"}, "config", "show", "max_turn")
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/config"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/doctor"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/openmodel"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/program"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/programtest"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 )
 
@@ -41,7 +43,7 @@ func TestDeclaredWords(t *testing.T) {
 			}
 		}
 	}
-	if declared != 5 {
+	if declared != 7 {
 		t.Errorf("%d settings declare words", declared)
 	}
 }
@@ -52,10 +54,10 @@ func TestSettingsPrecedence(t *testing.T) {
 	clitest.Bare(t, map[string]string{"c.yaml": "model: from/file\nmax_turns: 3\nallow: [write]\n"})
 	values := func(args ...string) map[string]config.ShownSetting {
 		t.Helper()
-		r := toolpost(t, "", append([]string{"config", "check", "--json"}, args...)...)
+		r := programtest.Run(t, "", append([]string{"config", "check", "--json"}, args...)...)
 		var rows []config.ShownSetting
-		if err := json.Unmarshal([]byte(r.out), &rows); err != nil {
-			t.Fatalf("%v: %s %s", err, r.out, r.errOut)
+		if err := json.Unmarshal([]byte(r.Out), &rows); err != nil {
+			t.Fatalf("%v: %s %s", err, r.Out, r.ErrOut)
 		}
 		out := make(map[string]config.ShownSetting)
 		for _, row := range rows {
@@ -92,7 +94,7 @@ func TestSettingsPrecedence(t *testing.T) {
 // settingsOf returns the settings for a command line.
 func settingsOf(t *testing.T, args ...string) (*settings.Settings, error) {
 	t.Helper()
-	cmd, rest, err := newRoot().Find(args)
+	cmd, rest, err := program.New().Find(args)
 	if err == nil {
 		err = cmd.ParseFlags(rest)
 	}
@@ -126,12 +128,12 @@ func TestConfigIsStrict(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Setenv("TOOLPOST_LOCAL", "")
-		r := toolpost(t, "", "config", "check", "--config", "c.yaml")
-		if r.code != cli.ExitFailed || !strings.Contains(r.errOut, c.want) || strings.Count(strings.TrimSpace(r.errOut), "\n") > 0 {
-			t.Errorf("%s: exit %d, %q, want %q in one line", why, r.code, r.errOut, c.want)
+		r := programtest.Run(t, "", "config", "check", "--config", "c.yaml")
+		if r.Code != cli.ExitFailed || !strings.Contains(r.ErrOut, c.want) || strings.Count(strings.TrimSpace(r.ErrOut), "\n") > 0 {
+			t.Errorf("%s: exit %d, %q, want %q in one line", why, r.Code, r.ErrOut, c.want)
 		}
 	}
-	if r := toolpost(t, "", "config", "check", "--config", "nowhere.yaml"); r.code != cli.ExitFailed || !strings.Contains(r.errOut, "nowhere.yaml") {
+	if r := programtest.Run(t, "", "config", "check", "--config", "nowhere.yaml"); r.Code != cli.ExitFailed || !strings.Contains(r.ErrOut, "nowhere.yaml") {
 		t.Errorf("a file that somebody named and is not there: %+v", r)
 	}
 }
@@ -222,28 +224,28 @@ func TestFoundModelsCanBeOpened(t *testing.T) {
 
 func TestDoctor(t *testing.T) {
 	clitest.Bare(t, map[string]string{"bad.yaml": "a: b\n"})
-	r := toolpost(t, "", "doctor")
+	r := programtest.Run(t, "", "doctor")
 	for _, want := range []string{"– keys", "✓ model         sim/offline, because", "✓ tools         list_files, read_file, search_files\n", "✓ record"} {
-		if !strings.Contains(r.out, want) {
-			t.Errorf("no %q in\n%s", want, r.out)
+		if !strings.Contains(r.Out, want) {
+			t.Errorf("no %q in\n%s", want, r.Out)
 		}
 	}
-	if r.code != cli.ExitOK {
+	if r.Code != cli.ExitOK {
 		t.Errorf("a bare machine is no failure: %+v", r)
 	}
 	t.Setenv("MISTRAL_API_KEY", "sk-secret-value")
-	if r := toolpost(t, "", "doctor", "--json"); !strings.Contains(r.out, "MISTRAL_API_KEY") || strings.Contains(r.out+r.errOut, "sk-secret") {
-		t.Errorf("keys: %s", r.out)
+	if r := programtest.Run(t, "", "doctor", "--json"); !strings.Contains(r.Out, "MISTRAL_API_KEY") || strings.Contains(r.Out+r.ErrOut, "sk-secret") {
+		t.Errorf("keys: %s", r.Out)
 	}
 	blocked := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("TOOLPOST_STORE", filepath.Join(blocked, "runs"))
-	if r := toolpost(t, "", "doctor"); r.code != cli.ExitFailed || !strings.Contains(r.out, "✗ record") || !strings.Contains(r.out, "TOOLPOST_STORE") {
+	if r := programtest.Run(t, "", "doctor"); r.Code != cli.ExitFailed || !strings.Contains(r.Out, "✗ record") || !strings.Contains(r.Out, "TOOLPOST_STORE") {
 		t.Errorf("a record that cannot be written: %+v", r)
 	}
-	if r := toolpost(t, "", "doctor", "--config", "bad.yaml"); r.code != cli.ExitFailed || !strings.Contains(r.out, `bad.yaml:1: the key "a"`) {
+	if r := programtest.Run(t, "", "doctor", "--config", "bad.yaml"); r.Code != cli.ExitFailed || !strings.Contains(r.Out, `bad.yaml:1: the key "a"`) {
 		t.Errorf("a broken configuration: %+v", r)
 	}
 }

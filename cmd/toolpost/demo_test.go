@@ -10,26 +10,27 @@ import (
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/programtest"
 )
 
 // TestDemo: every part of the demo runs the program, offline, whatever the configuration is. The picture of README.md
 // shows the same statements.
 func TestDemo(t *testing.T) {
-	picture, err := os.ReadFile(filepath.Join(moduleRoot(t), "docs", "pictures", "demo.svg"))
+	picture, err := os.ReadFile(filepath.Join(programtest.ModuleRoot(t), "docs", "pictures", "demo.svg"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	clitest.Bare(t, map[string]string{"wrong.yaml": "no: such\nsetting: {"})
 	t.Setenv("TOOLPOST_CONFIG", "wrong.yaml")
 	t.Setenv("TOOLPOST_MODEL", "no/such")
-	name, value, _ := strings.Cut(beTheProgram, "=")
+	name, value, _ := strings.Cut(programtest.BeTheProgram, "=")
 	t.Setenv(name, value) // child processes are the program
 	temp := t.TempDir()
 	for _, variable := range []string{"TMPDIR", "TMP", "TEMP"} {
 		t.Setenv(variable, temp)
 	}
-	r := toolpost(t, "", "demo", "--json", "--keep")
-	must(t, r, cli.ExitOK, "repaired trailing-comma", "refused: call_1", "broken  changed.jsonl", "/v1/chat/completions, /v1/messages, /v1beta/models/")
+	r := programtest.Run(t, "", "demo", "--json", "--keep")
+	programtest.Must(t, r, cli.ExitOK, "repaired trailing-comma", "refused: call_1", "broken  changed.jsonl", "/v1/chat/completions, /v1/messages, /v1beta/models/")
 	var tour struct {
 		Scenes []struct {
 			Title    string
@@ -41,8 +42,8 @@ func TestDemo(t *testing.T) {
 			Checked []string
 		}
 	}
-	if err := json.Unmarshal([]byte(r.out), &tour); err != nil || len(tour.Scenes) != 6 {
-		t.Fatalf("%v: %d scenes\n%s", err, len(tour.Scenes), r.out)
+	if err := json.Unmarshal([]byte(r.Out), &tour); err != nil || len(tour.Scenes) != 6 {
+		t.Fatalf("%v: %d scenes\n%s", err, len(tour.Scenes), r.Out)
 	}
 	var exits []int
 	for _, c := range tour.Scenes[2].Commands {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/programtest"
 	"github.com/toolpost/toolpost/internal/pages"
 	"github.com/toolpost/toolpost/internal/testkit"
 )
@@ -23,7 +24,7 @@ import (
 // there is any. The commands of a page run in order. A line "…" matches any lines. Durations and run ids may differ. A failing command is shown with its
 // error first.
 func documentedCommands(t *testing.T) {
-	root := moduleRoot(t)
+	root := programtest.ModuleRoot(t)
 	env := documentEnv(t)
 	for _, file := range documents(t, root) {
 		t.Run(file, func(t *testing.T) {
@@ -110,7 +111,7 @@ func newHome(t *testing.T) []string {
 func documentEnv(t *testing.T) []string {
 	t.Helper()
 	env := []string{
-		"PATH=" + programPath(t) + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"PATH=" + programtest.Path(t) + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"NO_COLOR=1",
 		"TOOLPOST_LOCAL=none", // ignore servers on the test machine
 	}

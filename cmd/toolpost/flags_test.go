@@ -13,6 +13,8 @@ import (
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/program"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/programtest"
 )
 
 // TestOneNamePerFlag: flags with the same meaning have the same name, type and letter in every command. Old names are
@@ -23,7 +25,7 @@ func TestOneNamePerFlag(t *testing.T) {
 		"batch": "bool", "yes": "bool", "quiet": "bool", "resume": "string", "continue": "bool", "file": "stringArray",
 	}
 	letters := make(map[string]string)
-	visitCommands(newRoot(), func(cmd *cobra.Command) {
+	visitCommands(program.New(), func(cmd *cobra.Command) {
 		visit := func(f *pflag.Flag) {
 			if want := types[f.Name]; want != "" && f.Value.Type() != want {
 				t.Errorf("%s --%s is a %s, want %s", cmd.CommandPath(), f.Name, f.Value.Type(), want)
@@ -44,7 +46,7 @@ func TestOneNamePerFlag(t *testing.T) {
 // TestOldNamesOfFlags: old names work, and a line on standard error gives the new name.
 func TestOldNamesOfFlags(t *testing.T) {
 	clitest.Bare(t, map[string]string{"below/a.txt": "one\n"})
-	id := runID(t, toolpost(t, "", "run", "--journal", "runs", "list the files").errOut)
+	id := programtest.RunID(t, programtest.Run(t, "", "run", "--journal", "runs", "list the files").ErrOut)
 	for _, c := range []struct {
 		args string
 		out  string
@@ -61,13 +63,13 @@ func TestOldNamesOfFlags(t *testing.T) {
 		{`tools call --allow exec run_command {"program":"echo","args":["hi"]}`, "hi", ""},
 		{`tools call --allow=exec,write run_command {"program":"echo","args":["hi"]}`, "hi", ""},
 	} {
-		r := toolpost(t, "", strings.Fields(c.args)...)
-		if r.code != cli.ExitOK || !strings.Contains(r.out, c.out) || strings.Contains(r.out, "now") || !strings.Contains(r.errOut, c.says) || c.says == "" && strings.Contains(r.errOut, " now") {
-			t.Errorf("toolpost %s: exit %d\n%s\n%s", c.args, r.code, r.out, r.errOut)
+		r := programtest.Run(t, "", strings.Fields(c.args)...)
+		if r.Code != cli.ExitOK || !strings.Contains(r.Out, c.out) || strings.Contains(r.Out, "now") || !strings.Contains(r.ErrOut, c.says) || c.says == "" && strings.Contains(r.ErrOut, " now") {
+			t.Errorf("toolpost %s: exit %d\n%s\n%s", c.args, r.Code, r.Out, r.ErrOut)
 		}
 	}
-	r := toolpost(t, "", "tools", "call", "--allow", "write", "run_command", `{"program":"echo"}`)
-	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "--allow exec") {
+	r := programtest.Run(t, "", "tools", "call", "--allow", "write", "run_command", `{"program":"echo"}`)
+	if r.Code != cli.ExitFailed || !strings.Contains(r.ErrOut, "--allow exec") {
 		t.Errorf("a class that does not cover the tool: %+v", r)
 	}
 }
@@ -121,9 +123,9 @@ func TestWrongUse(t *testing.T) {
 		{"receipts show", "no argument is given; it is used like this: toolpost receipts show RUN"},
 		{"receipts list all", "1 argument is given; it is used like this: toolpost receipts list"},
 	} {
-		r := toolpost(t, "", strings.Fields(c.args)...)
-		if r.code != cli.ExitUsage || !strings.Contains(r.errOut, c.says) || !strings.Contains(r.errOut, "--help") || r.out != "" {
-			t.Errorf("toolpost %s: exit %d, want a line with %q\n%s%s", c.args, r.code, c.says, r.errOut, r.out)
+		r := programtest.Run(t, "", strings.Fields(c.args)...)
+		if r.Code != cli.ExitUsage || !strings.Contains(r.ErrOut, c.says) || !strings.Contains(r.ErrOut, "--help") || r.Out != "" {
+			t.Errorf("toolpost %s: exit %d, want a line with %q\n%s%s", c.args, r.Code, c.says, r.ErrOut, r.Out)
 		}
 	}
 }
@@ -138,14 +140,14 @@ func TestExitStatusAfterSignal(t *testing.T) {
 		cancel(cli.Signalled{By: c.signal})
 		var out, errOut bytes.Buffer
 		clitest.Bare(t, nil)
-		if code := runCommand(ctx, []string{"run", "-m", "sim/native", "hi"}, strings.NewReader(""), &out, &errOut); code != c.code || !strings.Contains(errOut.String(), "interrupted") {
+		if code := program.Run(ctx, []string{"run", "-m", "sim/native", "hi"}, strings.NewReader(""), &out, &errOut); code != c.code || !strings.Contains(errOut.String(), "interrupted") {
 			t.Errorf("%v: exit %d\n%s", c.signal, code, errOut.String())
 		}
 	}
 }
 
 func TestVersionFlag(t *testing.T) {
-	if r, want := toolpost(t, "", "--version"), toolpost(t, "", "version"); r.code != cli.ExitOK || r.out != want.out || !strings.HasPrefix(r.out, "toolpost ") {
-		t.Errorf("%+v, want %q", r, want.out)
+	if r, want := programtest.Run(t, "", "--version"), programtest.Run(t, "", "version"); r.Code != cli.ExitOK || r.Out != want.Out || !strings.HasPrefix(r.Out, "toolpost ") {
+		t.Errorf("%+v, want %q", r, want.Out)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/program"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/programtest"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/sim"
 )
@@ -27,6 +29,9 @@ var elsewhere = map[string]string{
 	"toolpost sim --addr 127.0.0.1:8080":                                                         "serves until it is stopped: TestSim",
 	"toolpost serve":                                                                             "serves until it is stopped: TestServe",
 	"toolpost serve --addr 127.0.0.1:9000 --config gateway.yaml":                                 "serves until it is stopped: TestServe",
+	"toolpost console":                                                                           "serves until it is stopped: TestConsole",
+	"toolpost console --journal sqlite:runs.db --addr 127.0.0.1:9000":                            "serves until it is stopped: TestConsole",
+	"toolpost console --gateway http://127.0.0.1:8240":                                           "serves until it is stopped: TestConsole",
 	"toolpost mcp serve":                                                                         "serves until it is stopped: TestMCPServe",
 	"toolpost mcp serve --root ~/project --allow write --yes-to write_file":                      "serves until it is stopped: TestMCPServe",
 	"toolpost sim --script conversation.txtar":                                                   "serves until it is stopped: TestSim",
@@ -99,22 +104,22 @@ func helpExamples(t *testing.T) {
 	clitest.Bare(t, exampleFiles)
 	server := httptest.NewServer(new(sim.Server))
 	t.Cleanup(server.Close)
-	finished := runID(t, toolpost(t, "", "run", "list the files").errOut)
-	toolpost(t, "", "receipts", "export", finished, "--out", "export")
-	toolpost(t, "", "receipts", "keygen", "audit.key")
+	finished := programtest.RunID(t, programtest.Run(t, "", "run", "list the files").ErrOut)
+	programtest.Run(t, "", "receipts", "export", finished, "--out", "export")
+	programtest.Run(t, "", "receipts", "keygen", "audit.key")
 	standIns := strings.NewReplacer(
-		"run --resume 20261115-171147-nuyh2e4z", "run -m sim/native --resume "+stoppedRun(t, "-m", "sim/native+stall=10m", "list the files"), "20261115-171147-nuyh2e4z", finished, " RUN", " "+finished,
+		"run --resume 20261115-171147-nuyh2e4z", "run -m sim/native --resume "+programtest.StoppedRun(t, "-m", "sim/native+stall=10m", "list the files"), "20261115-171147-nuyh2e4z", finished, " RUN", " "+finished,
 		"ollama/qwen3:8b", "sim/native",
 		"http://127.0.0.1:8080/v1 smollm2", server.URL+"/v1 sim/native", "http://127.0.0.1:11434/api qwen3:8b", server.URL+"/api sim/native",
 		"keygen audit.key", "keygen another.key", "verify --anchor", "verify --allow-open --anchor", "groq/llama-3.3-70b-versatile", server.URL+"/v1#sim/native",
 	)
-	bin := programPath(t)
+	bin := programtest.Path(t)
 	// The MCP servers that examples add must not start: npx would ask the network for them, for many seconds.
 	if err := os.WriteFile(filepath.Join(bin, "npx"), []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	visitCommands(newRoot(), func(cmd *cobra.Command) {
+	visitCommands(program.New(), func(cmd *cobra.Command) {
 		for line := range strings.Lines(cmd.Example) {
 			line = strings.TrimSpace(line)
 			if line == "" || elsewhere[line] != "" {

@@ -10,27 +10,29 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/program"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/programtest"
 )
 
 // TestManualPages: each command has a manual page with its description, flags and examples, and groff reads it without
 // a complaint.
 func TestManualPages(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man1")
-	must(t, toolpost(t, "", "man", "--out", dir), cli.ExitOK, "pages written to")
-	visitCommands(newRoot(), func(cmd *cobra.Command) {
+	programtest.Must(t, programtest.Run(t, "", "man", "--out", dir), cli.ExitOK, "pages written to")
+	visitCommands(program.New(), func(cmd *cobra.Command) {
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil && !cmd.Hidden && cmd.Name() != "help" && cmd.Name() != "completion" {
 			t.Error(err)
 		}
 	})
-	page := toolpost(t, "", "man", "models", "show")
-	must(t, page, cli.ExitOK, `.TH "TOOLPOST\-MODELS\-SHOW" 1`)
+	page := programtest.Run(t, "", "man", "models", "show")
+	programtest.Must(t, page, cli.ExitOK, `.TH "TOOLPOST\-MODELS\-SHOW" 1`)
 	for _, part := range []string{".SH NAME\n", ".SH SYNOPSIS\n", ".SH OPTIONS\n", ".SH EXAMPLES\n", `\-\-explain`, ".BR toolpost\\-models (1)"} {
-		if !strings.Contains(page.out, part) {
-			t.Errorf("no %q in\n%s", part, page.out)
+		if !strings.Contains(page.Out, part) {
+			t.Errorf("no %q in\n%s", part, page.Out)
 		}
 	}
-	must(t, toolpost(t, "", "man", "nonsense"), cli.ExitUsage, `unknown command "nonsense"`)
+	programtest.Must(t, programtest.Run(t, "", "man", "nonsense"), cli.ExitUsage, `unknown command "nonsense"`)
 	groff, err := exec.LookPath("groff")
 	if err != nil {
 		return
@@ -45,9 +47,9 @@ func TestManualPages(t *testing.T) {
 
 // TestProgramWithoutArgumentsFitsAScreen: 'toolpost' alone prints at most 24 rows of 80 columns.
 func TestProgramWithoutArgumentsFitsAScreen(t *testing.T) {
-	r := toolpost(t, "")
-	rows := strings.Split(strings.TrimSuffix(r.out, "\n"), "\n")
-	if r.code != cli.ExitOK || len(rows) > 24 {
+	r := programtest.Run(t, "")
+	rows := strings.Split(strings.TrimSuffix(r.Out, "\n"), "\n")
+	if r.Code != cli.ExitOK || len(rows) > 24 {
 		t.Errorf("%d rows", len(rows))
 	}
 	for _, row := range rows {
@@ -55,8 +57,8 @@ func TestProgramWithoutArgumentsFitsAScreen(t *testing.T) {
 			t.Errorf("%d columns: %s", len([]rune(row)), row)
 		}
 	}
-	for _, cmd := range newRoot().Commands() {
-		if cmd.IsAvailableCommand() && cmd.Name() != "help" && !strings.Contains(r.out, cmd.Name()) {
+	for _, cmd := range program.New().Commands() {
+		if cmd.IsAvailableCommand() && cmd.Name() != "help" && !strings.Contains(r.Out, cmd.Name()) {
 			t.Errorf("%s is missing", cmd.Name())
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/openmodel"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/programtest"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/sim"
 )
@@ -50,25 +51,25 @@ func TestModelsListUsable(t *testing.T) {
 	clitest.Bare(t, nil)
 	ollamaWith(t, "qwen3:8b", "llama3.2:latest")
 	t.Setenv("GROQ_API_KEY", "k")
-	r := toolpost(t, "", "models", "list")
-	lines := strings.Split(strings.TrimSpace(r.out), "\n")
-	if r.code != cli.ExitOK || len(lines) != 4 || !strings.HasPrefix(lines[0], "groq/") || !strings.Contains(lines[0], "GROQ_API_KEY is set") || !strings.HasPrefix(lines[1], "ollama/qwen3:8b ") ||
-		!strings.HasPrefix(lines[2], "ollama/llama3.2:latest ") || !strings.HasPrefix(lines[3], openmodel.OfflineID) || !strings.Contains(r.errOut, "--all") {
+	r := programtest.Run(t, "", "models", "list")
+	lines := strings.Split(strings.TrimSpace(r.Out), "\n")
+	if r.Code != cli.ExitOK || len(lines) != 4 || !strings.HasPrefix(lines[0], "groq/") || !strings.Contains(lines[0], "GROQ_API_KEY is set") || !strings.HasPrefix(lines[1], "ollama/qwen3:8b ") ||
+		!strings.HasPrefix(lines[2], "ollama/llama3.2:latest ") || !strings.HasPrefix(lines[3], openmodel.OfflineID) || !strings.Contains(r.ErrOut, "--all") {
 		t.Errorf("%+v", r)
 	}
 	var here []openmodel.Choice
-	if r := toolpost(t, "", "models", "list", "--here", "--json", "qwen"); json.Unmarshal([]byte(r.out), &here) != nil || len(here) != 1 || here[0].ID != "ollama/qwen3:8b" || here[0].Why == "" {
+	if r := programtest.Run(t, "", "models", "list", "--here", "--json", "qwen"); json.Unmarshal([]byte(r.Out), &here) != nil || len(here) != 1 || here[0].ID != "ollama/qwen3:8b" || here[0].Why == "" {
 		t.Errorf("%+v", r)
 	}
-	if r := toolpost(t, "", "models", "list", "--here", "nothing"); r.code != cli.ExitFailed || !strings.Contains(r.errOut, "nothing") {
+	if r := programtest.Run(t, "", "models", "list", "--here", "nothing"); r.Code != cli.ExitFailed || !strings.Contains(r.ErrOut, "nothing") {
 		t.Errorf("%+v", r)
 	}
 	for _, args := range []string{"--all", "--json", "claude", "--all claude"} {
-		if r := toolpost(t, "", append([]string{"models", "list"}, strings.Fields(args)...)...); r.code != cli.ExitOK || !strings.Contains(r.out, "claude-sonnet-4-5") || strings.Contains(r.out, "ollama/qwen3:8b") {
+		if r := programtest.Run(t, "", append([]string{"models", "list"}, strings.Fields(args)...)...); r.Code != cli.ExitOK || !strings.Contains(r.Out, "claude-sonnet-4-5") || strings.Contains(r.Out, "ollama/qwen3:8b") {
 			t.Errorf("%s: %+v", args, r)
 		}
 	}
-	if r := toolpost(t, "", "models", "list", "--here", "--all"); r.code != cli.ExitUsage {
+	if r := programtest.Run(t, "", "models", "list", "--here", "--all"); r.Code != cli.ExitUsage {
 		t.Errorf("%+v", r)
 	}
 }
@@ -103,8 +104,8 @@ func TestModelWithoutProvider(t *testing.T) {
 			t.Errorf("%s: the kind is %v", c.id, llm.KindOf(err))
 		}
 	}
-	r := toolpost(t, "", "run", "-m", "qwen3:8b", "hi")
-	if !strings.Contains(r.errOut, "ollama/qwen3:8b: the server at ") {
+	r := programtest.Run(t, "", "run", "-m", "qwen3:8b", "hi")
+	if !strings.Contains(r.ErrOut, "ollama/qwen3:8b: the server at ") {
 		t.Errorf("it is not said where the model is: %+v", r)
 	}
 }
@@ -113,7 +114,7 @@ func TestModelWithoutProvider(t *testing.T) {
 func TestShellCompletion(t *testing.T) {
 	clitest.Bare(t, map[string]string{"c.yaml": "tasks: {review: {task: Read it}}\n", "own.yaml": "- name: count_words\n  description: Count.\n  parameters: {type: object}\n  command: [wc]\n"})
 	ollamaWith(t, "qwen3:8b")
-	id := runID(t, toolpost(t, "", "run", "-m", "sim/native", "list the files").errOut)
+	id := programtest.RunID(t, programtest.Run(t, "", "run", "-m", "sim/native", "list the files").ErrOut)
 	for _, c := range []struct{ args, want string }{
 		{"run -m oll", "ollama/qwen3:8b"},
 		{"run --model claude-sonnet-4-", "claude-sonnet-4-5"},
@@ -146,14 +147,14 @@ func TestShellCompletion(t *testing.T) {
 		{"chat --lanes nat", "native"},
 	} {
 		args := strings.Split(c.args, " ")
-		r := toolpost(t, "", append([]string{"__complete"}, args...)...)
+		r := programtest.Run(t, "", append([]string{"__complete"}, args...)...)
 		found := false
-		for line := range strings.Lines(r.out) {
+		for line := range strings.Lines(r.Out) {
 			word, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
 			found = found || word == c.want
 		}
 		if !found {
-			t.Errorf("toolpost %s: %s is not offered\n%s", c.args, c.want, r.out)
+			t.Errorf("toolpost %s: %s is not offered\n%s", c.args, c.want, r.Out)
 		}
 	}
 }
@@ -164,33 +165,33 @@ func TestServerWithoutModel(t *testing.T) {
 	ollamaWith(t, "native")
 	address := "ollama+http://" + os.Getenv("OLLAMA_HOST")
 	for _, id := range []string{"ollama", "ollama/", address} {
-		r := toolpost(t, "", "run", "-m", id, "--json", "hello")
-		if r.code != cli.ExitOK || !strings.Contains(r.out, `/native"`) && !strings.Contains(r.out, `#native"`) {
+		r := programtest.Run(t, "", "run", "-m", id, "--json", "hello")
+		if r.Code != cli.ExitOK || !strings.Contains(r.Out, `/native"`) && !strings.Contains(r.Out, `#native"`) {
 			t.Errorf("%s: %+v", id, r)
 		}
 	}
 	ollamaWith(t, "qwen3:8b", "llama3.2:latest")
-	r := toolpost(t, "", "run", "-m", "ollama", "hello")
-	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "ollama has 2 models; choose one:\n  ollama/qwen3:8b\n  ollama/llama3.2:latest") {
+	r := programtest.Run(t, "", "run", "-m", "ollama", "hello")
+	if r.Code != cli.ExitFailed || !strings.Contains(r.ErrOut, "ollama has 2 models; choose one:\n  ollama/qwen3:8b\n  ollama/llama3.2:latest") {
 		t.Errorf("%+v", r)
 	}
-	r = toolpost(t, "", "run", "-m", "http://127.0.0.1:9/v1", "hello")
-	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "no server answers at 127.0.0.1:9\nIs the server running?") || strings.Contains(r.errOut, "provider.Open") {
+	r = programtest.Run(t, "", "run", "-m", "http://127.0.0.1:9/v1", "hello")
+	if r.Code != cli.ExitFailed || !strings.Contains(r.ErrOut, "no server answers at 127.0.0.1:9\nIs the server running?") || strings.Contains(r.ErrOut, "provider.Open") {
 		t.Errorf("%+v", r)
 	}
 	t.Setenv("OLLAMA_HOST", "127.0.0.1:9")
 	t.Setenv("TOOLPOST_LOCAL", "ollama")
-	if r = toolpost(t, "", "doctor"); !strings.Contains(r.out, "no answer at http://127.0.0.1:9/api") {
+	if r = programtest.Run(t, "", "doctor"); !strings.Contains(r.Out, "no answer at http://127.0.0.1:9/api") {
 		t.Errorf("%+v", r)
 	}
 	for _, address := range []string{"http://user:s3cret@127.0.0.1:9/v1", "http://127.0.0.1:9/v1?key=s3cret"} {
-		if r := toolpost(t, "", "run", "-m", address, "hello"); r.code == cli.ExitOK || strings.Contains(r.out+r.errOut, "s3cret") {
+		if r := programtest.Run(t, "", "run", "-m", address, "hello"); r.Code == cli.ExitOK || strings.Contains(r.Out+r.ErrOut, "s3cret") {
 			t.Errorf("%s: %+v", address, r)
 		}
 	}
 	t.Setenv("TOOLPOST_LOCAL", "none")
-	r = toolpost(t, "", "run", "-m", "qwen3:14b", "hello")
-	if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "did you mean ollama/qwen3:14b?") {
+	r = programtest.Run(t, "", "run", "-m", "qwen3:14b", "hello")
+	if r.Code != cli.ExitFailed || !strings.Contains(r.ErrOut, "did you mean ollama/qwen3:14b?") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -2,7 +2,9 @@
 
 package main
 
-import "testing"
+import (
+	"testing"
+)
 
 // TestNewcomersWalk follows all instructions for newcomers in an empty home: the commands of README.md, then of the
 // documents that it links to, in order, then of the others, then the examples of all help texts.

@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/programtest"
 	"github.com/toolpost/toolpost/sim"
 )
 
 // The findings of a probe are in the user's file, and the next request uses them.
 func TestModelsProbe(t *testing.T) {
-	dir := ownHome(t)
+	dir := programtest.OwnHome(t)
 	server := httptest.NewServer(new(sim.Server))
 	defer server.Close()
 	for _, c := range []struct {
@@ -28,9 +29,9 @@ func TestModelsProbe(t *testing.T) {
 		{"gemini", "/v1beta", "sim/native+ignore-choice", "tool_choice_required: false"},
 		{"ollama", "/api", "sim/native", "wire: ollama"},
 	} {
-		r := toolpost(t, "", "models", "probe", "--wire", c.wire, server.URL+c.root, c.model)
-		if r.code != cli.ExitOK || !strings.Contains(r.out, "written to") {
-			t.Fatalf("%v: exit %d, %s%s", c, r.code, r.out, r.errOut)
+		r := programtest.Run(t, "", "models", "probe", "--wire", c.wire, server.URL+c.root, c.model)
+		if r.Code != cli.ExitOK || !strings.Contains(r.Out, "written to") {
+			t.Fatalf("%v: exit %d, %s%s", c, r.Code, r.Out, r.ErrOut)
 		}
 		file, err := os.ReadFile(filepath.Join(dir, "toolpost", "models.yaml"))
 		if err != nil {
@@ -44,14 +45,14 @@ func TestModelsProbe(t *testing.T) {
 		}
 	}
 	id := server.URL + "/v1#sim/native"
-	r := toolpost(t, "", "models", "show", "--json", id)
-	if !strings.Contains(r.out, `"native_tools": true`) && !strings.Contains(r.out, `"native_tools":true`) {
-		t.Errorf("the next lookup says %s", r.out)
+	r := programtest.Run(t, "", "models", "show", "--json", id)
+	if !strings.Contains(r.Out, `"native_tools": true`) && !strings.Contains(r.Out, `"native_tools":true`) {
+		t.Errorf("the next lookup says %s", r.Out)
 	}
 }
 
 func TestModelsProbeMistakes(t *testing.T) {
-	ownHome(t)
+	programtest.OwnHome(t)
 	server := httptest.NewServer(new(sim.Server))
 	defer server.Close()
 	for _, c := range []struct {
@@ -68,25 +69,25 @@ func TestModelsProbeMistakes(t *testing.T) {
 		{[]string{"--key-env", "NO_SUCH_KEY_VARIABLE", server.URL + "/v1", "sim/native"}, cli.ExitFailed, "is not set"},
 		{[]string{"nobody/knows"}, cli.ExitFailed, "nobody is known to serve"},
 	} {
-		r := toolpost(t, "", append([]string{"models", "probe"}, c.args...)...)
-		if r.code != c.code || !strings.Contains(r.errOut, c.says) {
-			t.Errorf("%q: exit %d, %s", c.args, r.code, r.errOut)
+		r := programtest.Run(t, "", append([]string{"models", "probe"}, c.args...)...)
+		if r.Code != c.code || !strings.Contains(r.ErrOut, c.says) {
+			t.Errorf("%q: exit %d, %s", c.args, r.Code, r.ErrOut)
 		}
 	}
 }
 
 func TestModelsProbeJSON(t *testing.T) {
-	dir := ownHome(t)
+	dir := programtest.OwnHome(t)
 	server := httptest.NewServer(new(sim.Server))
 	defer server.Close()
-	r := toolpost(t, "", "models", "probe", "--json", "--dry-run", server.URL+"/v1", "sim/native")
+	r := programtest.Run(t, "", "models", "probe", "--json", "--dry-run", server.URL+"/v1", "sim/native")
 	var got struct {
 		Requests int
 		Findings []struct{ Name, Because string }
 		Record   struct{ Values map[string]string }
 	}
-	if err := json.Unmarshal([]byte(r.out), &got); err != nil || got.Requests == 0 || got.Requests > 20 || len(got.Findings) == 0 || got.Record.Values["native_tools"] != "true" {
-		t.Errorf("%v: %s", err, r.out)
+	if err := json.Unmarshal([]byte(r.Out), &got); err != nil || got.Requests == 0 || got.Requests > 20 || len(got.Findings) == 0 || got.Record.Values["native_tools"] != "true" {
+		t.Errorf("%v: %s", err, r.Out)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "toolpost", "models.yaml")); err == nil {
 		t.Error("a dry run wrote the file")

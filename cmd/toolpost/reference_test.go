@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/program"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/run"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/testkit"
@@ -24,14 +25,14 @@ import (
 // settingDefaults are the defaults of settings, for the page. A setting without a default has none.
 var settingDefaults = map[string]string{
 	"model": "found by itself", "local": "ollama, llamacpp, vllm, lmstudio", "root": "the current folder", "allow": "nothing", "sandbox": "false",
-	"lanes": "auto", "system": "a short one", "max_turns": "20, at most 500", "max_tokens": "the model's own", "results": "detailed",
+	"lanes": "auto", "gate": "auto", "cache": "false", "system": "a short one", "max_turns": "20, at most 500", "max_tokens": "the model's own", "results": "detailed",
 	"tool_tokens": "an eighth of the model's context, 4,000 to 16,000", "temperature": "the model's own", "journal": "`runs` in the state folder",
 	"limits": "see [providers](../providers.md#answers-without-end)",
 }
 
 // settingPages are the pages that explain a setting.
 var settingPages = map[string]string{
-	"sandbox": "builtin-tools.md", "tools": "run.md#your-own-tools", "lanes": "mcp.md#choose-the-lane-of-a-tool", "results": "shorten.md", "tool_tokens": "many-tools.md",
+	"sandbox": "builtin-tools.md", "gate": "emulation.md#small-models", "tools": "run.md#your-own-tools", "lanes": "mcp.md#choose-the-lane-of-a-tool", "results": "shorten.md", "tool_tokens": "many-tools.md",
 	"budget_usd": "run.md#what-it-may-cost", "gateway": "gateway/configuration.md", "mcp_servers": "mcp.md", "agent_programs": "agent-programs.md",
 	"tasks": "configuration.md#tasks-with-a-name", "providers": "gateway/configuration.md#servers-accounts-regions-and-endpoints", "journal": "receipts.md",
 }
@@ -72,6 +73,7 @@ var otherVariables = []struct{ names, meaning string }{
 	{"TOOLPOST_MCP_KEYS", "keys of clients of [`toolpost mcp serve`](../mcp.md#serving-tools)"},
 	{"TOOLPOST_GATEWAY_KEYS, TOOLPOST_GATEWAY_STATE, TOOLPOST_ADMIN_KEY", "stores and administrator key of the [gateway](../gateway/keys.md)"},
 	{"TOOLPOST_BUDGET_WEBHOOK", "the [webhook](../gateway/keys.md#alerts) of the gateway"},
+	{"TOOLPOST_CONSOLE_ACCOUNTS", "accounts of the [console](../console.md#several-people)"},
 	{"NO_COLOR", "no colours"},
 	{"OTEL_EXPORTER_OTLP_ENDPOINT", "the collector for traces and metrics, like `http://127.0.0.1:4318`"},
 	{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "the complete address for traces, or metrics"},
@@ -172,7 +174,7 @@ func TestCommandsReference(t *testing.T) {
 	var page strings.Builder
 	page.WriteString("# Commands\n\nLook up a command and its flags. `toolpost COMMAND --help` adds an explanation and examples. This page is generated.\n\n" +
 		"Exit status: 0 done; 1 the task failed; 2 wrong use; 3 a run waits for a person; 130 interrupted; 143 ended by SIGTERM. `serve` ends with 0 on both signals.\n")
-	writeCommand(t, &page, newRoot())
+	writeCommand(t, &page, program.New())
 	testkit.Page(t, "../../docs/reference/commands.md", page.String())
 }
 

@@ -13,21 +13,9 @@ import (
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/buildinfo"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/program"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/programtest"
 )
-
-// result is the result of one run of the program.
-type result struct {
-	code        int
-	out, errOut string
-}
-
-// toolpost runs the program in this process.
-func toolpost(t *testing.T, stdin string, args ...string) result {
-	t.Helper()
-	var out, errOut bytes.Buffer
-	code := runCommand(t.Context(), append([]string{}, args...), strings.NewReader(stdin), &out, &errOut)
-	return result{code, out.String(), errOut.String()}
-}
 
 func TestExitCodes(t *testing.T) {
 	for _, c := range []struct {
@@ -47,12 +35,12 @@ func TestExitCodes(t *testing.T) {
 		{"completion fish", cli.ExitOK, ""},
 		{"completion powershell", cli.ExitOK, ""},
 	} {
-		r := toolpost(t, "", strings.Fields(c.args)...)
-		if r.code != c.code || !strings.Contains(r.errOut, c.err) {
-			t.Errorf("toolpost %s: exit %d, %q", c.args, r.code, r.errOut)
+		r := programtest.Run(t, "", strings.Fields(c.args)...)
+		if r.Code != c.code || !strings.Contains(r.ErrOut, c.err) {
+			t.Errorf("toolpost %s: exit %d, %q", c.args, r.Code, r.ErrOut)
 		}
-		if strings.Contains(r.errOut, "goroutine") {
-			t.Errorf("toolpost %s: a stack trace: %s", c.args, r.errOut)
+		if strings.Contains(r.ErrOut, "goroutine") {
+			t.Errorf("toolpost %s: a stack trace: %s", c.args, r.ErrOut)
 		}
 	}
 }
@@ -78,14 +66,14 @@ func TestHelp(t *testing.T) {
 			visit(sub)
 		}
 	}
-	visit(newRoot())
+	visit(program.New())
 }
 
 func TestVersionJSON(t *testing.T) {
-	r := toolpost(t, "", "version", "--json")
+	r := programtest.Run(t, "", "version", "--json")
 	var b buildinfo.Info
-	if err := json.Unmarshal([]byte(r.out), &b); err != nil || b.Go == "" || b.Platform == "" {
-		t.Errorf("%+v %v from %s", b, err, r.out)
+	if err := json.Unmarshal([]byte(r.Out), &b); err != nil || b.Go == "" || b.Platform == "" {
+		t.Errorf("%+v %v from %s", b, err, r.Out)
 	}
 }
 

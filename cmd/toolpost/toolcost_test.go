@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/programtest"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
@@ -41,7 +42,7 @@ func TestToolTokensInVendorFormat(t *testing.T) {
 	sent := func(budget int) []llm.ToolDef {
 		t.Helper()
 		body = nil
-		toolpost(t, "", "run", "-m", id, "--tools", "many.yaml", "--tool-tokens", fmt.Sprint(budget), "hello")
+		programtest.Run(t, "", "run", "-m", id, "--tools", "many.yaml", "--tool-tokens", fmt.Sprint(budget), "hello")
 		req, _, err := (wire.Codec{Format: wire.Messages}).DecodeRequest(body)
 		if err != nil {
 			t.Fatalf("%v: %s", err, body)

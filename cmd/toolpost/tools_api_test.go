@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/programtest"
 )
 
 const apiYAML = `openapi: 3.0.3
@@ -81,12 +82,12 @@ func TestOpenAPIEverywhere(t *testing.T) {
 		{"a list of all of them", "tools list --tools many.yaml", 0, "65 tools"},
 		{"doctor", "config check --config nowhere", 1, "nowhere"},
 	} {
-		r := toolpost(t, "", strings.Fields(c.args)...)
-		if r.code != c.code || !strings.Contains(r.out+r.errOut, c.says) {
-			t.Errorf("%s: toolpost %s: code %d\n%s%s", c.why, c.args, r.code, r.out, r.errOut)
+		r := programtest.Run(t, "", strings.Fields(c.args)...)
+		if r.Code != c.code || !strings.Contains(r.Out+r.ErrOut, c.says) {
+			t.Errorf("%s: toolpost %s: code %d\n%s%s", c.why, c.args, r.Code, r.Out, r.ErrOut)
 		}
-		if strings.Contains(r.out+r.errOut, "open-sesame") {
-			t.Errorf("%s: the key is printed:\n%s", c.why, r.out)
+		if strings.Contains(r.Out+r.ErrOut, "open-sesame") {
+			t.Errorf("%s: the key is printed:\n%s", c.why, r.Out)
 		}
 	}
 }
@@ -104,8 +105,8 @@ func TestContinueWithFoundTools(t *testing.T) {
 		{[]string{"run", "-m", "sim/offline", "--journal", "J", "--budget-usd", "", "hi"}, 2, "it is empty"},
 		{[]string{"tools", "audit", "--min", "nan"}, 2, "it can be 0 to 1"},
 	} {
-		if r := toolpost(t, "", c.args...); r.code != c.code || !strings.Contains(r.out+r.errOut, c.says) {
-			t.Errorf("%v: code %d\n%s%s", c.args, r.code, r.out, r.errOut)
+		if r := programtest.Run(t, "", c.args...); r.Code != c.code || !strings.Contains(r.Out+r.ErrOut, c.says) {
+			t.Errorf("%v: code %d\n%s%s", c.args, r.Code, r.Out, r.ErrOut)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/programtest"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/toolset"
 )
@@ -57,9 +58,9 @@ func TestYAMLToolsEverywhere(t *testing.T) {
 		{"broken YAML", "", "tools list --tools broken.yml", 1, "broken.yml: line 2"},
 		{"no file", "", "tools call --tools nowhere.yaml f", 1, "nowhere.yaml"},
 	} {
-		r := toolpost(t, c.in, strings.Fields(c.args)...)
-		if r.code != c.code || !strings.Contains(r.out+r.errOut, c.says) {
-			t.Errorf("%s: toolpost %s: code %d\n%s%s", c.why, c.args, r.code, r.out, r.errOut)
+		r := programtest.Run(t, c.in, strings.Fields(c.args)...)
+		if r.Code != c.code || !strings.Contains(r.Out+r.ErrOut, c.says) {
+			t.Errorf("%s: toolpost %s: code %d\n%s%s", c.why, c.args, r.Code, r.Out, r.ErrOut)
 		}
 	}
 }
@@ -72,9 +73,9 @@ func TestToolsCallRedactsKeys(t *testing.T) {
 	defer server.Close()
 	clitest.Bare(t, map[string]string{"own.yaml": "- name: ask\n  description: Ask.\n  effects: [read_only]\n  http: {method: GET, url: " + server.URL + ", headers: {X-Key: '${OFFICE_WORD}'}}\n"})
 	t.Setenv("OFFICE_WORD", "swordfish-of-the-office")
-	r := toolpost(t, "", "tools", "call", "--tools", "own.yaml", "ask")
-	if r.code != 0 || strings.Contains(r.out+r.errOut, "swordfish") || !strings.Contains(r.out, "you sent") {
-		t.Errorf("code %d\n%s%s", r.code, r.out, r.errOut)
+	r := programtest.Run(t, "", "tools", "call", "--tools", "own.yaml", "ask")
+	if r.Code != 0 || strings.Contains(r.Out+r.ErrOut, "swordfish") || !strings.Contains(r.Out, "you sent") {
+		t.Errorf("code %d\n%s%s", r.Code, r.Out, r.ErrOut)
 	}
 }
 
@@ -85,7 +86,9 @@ func TestToolsAdd(t *testing.T) {
 		"under.yaml":  "tools:\n  - name: f\n    description: d\n    command: [\"true\"]\n",
 		"broken.yaml": "- name: [\n",
 	})
-	add := func(args ...string) result { return toolpost(t, "", append([]string{"tools", "add"}, args...)...) }
+	add := func(args ...string) programtest.Result {
+		return programtest.Run(t, "", append([]string{"tools", "add"}, args...)...)
+	}
 	for _, c := range []struct {
 		why  string
 		args []string
@@ -111,10 +114,10 @@ func TestToolsAdd(t *testing.T) {
 	} {
 		before := files(t, "tools.yaml", "office.yaml", "list.json", "under.yaml", "broken.yaml")
 		r := add(c.args...)
-		if r.code != c.code || !strings.Contains(r.out+r.errOut, c.says) {
-			t.Errorf("%s: code %d\n%s%s", c.why, r.code, r.out, r.errOut)
+		if r.Code != c.code || !strings.Contains(r.Out+r.ErrOut, c.says) {
+			t.Errorf("%s: code %d\n%s%s", c.why, r.Code, r.Out, r.ErrOut)
 		}
-		if after := files(t, "tools.yaml", "office.yaml", "list.json", "under.yaml", "broken.yaml"); r.code != 0 && after != before {
+		if after := files(t, "tools.yaml", "office.yaml", "list.json", "under.yaml", "broken.yaml"); r.Code != 0 && after != before {
 			t.Errorf("%s: it failed and changed a file:\n%s", c.why, after)
 		}
 	}
@@ -132,11 +135,11 @@ func TestToolsAdd(t *testing.T) {
 		}
 		done()
 	}
-	if r := toolpost(t, "", "tools", "call", "--tools", "tools.yaml", "count_words", `{"text":"-a b"}`); r.code != 0 && !strings.Contains(r.out, "option") {
-		t.Errorf("%s%s", r.out, r.errOut)
+	if r := programtest.Run(t, "", "tools", "call", "--tools", "tools.yaml", "count_words", `{"text":"-a b"}`); r.Code != 0 && !strings.Contains(r.Out, "option") {
+		t.Errorf("%s%s", r.Out, r.ErrOut)
 	}
-	if r := toolpost(t, "", "tools", "call", "--tools", "tools.yaml", "count_words", `{"text":"a b"}`); r.out != "words of a b\n" {
-		t.Errorf("%s%s", r.out, r.errOut)
+	if r := programtest.Run(t, "", "tools", "call", "--tools", "tools.yaml", "count_words", `{"text":"a b"}`); r.Out != "words of a b\n" {
+		t.Errorf("%s%s", r.Out, r.ErrOut)
 	}
 }
 

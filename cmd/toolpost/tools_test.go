@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/programtest"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/tools"
 )
 
@@ -47,48 +48,48 @@ func TestToolsSelectBatch(t *testing.T) {
 		`{"id":5,"error":"\"k\" must not be negative"}`,
 		`{"id":null,"error":"invalid character 'o' in literal null (expecting 'u')"}`,
 	}
-	r := toolpost(t, strings.Join(in, "\n"), "tools", "select", "--batch", "--tools", toolsFile(t, lines))
-	if diff := cmp.Diff(want, strings.Split(strings.TrimSpace(r.out), "\n")); diff != "" || r.code != 0 {
-		t.Errorf("code %d\n%s", r.code, diff)
+	r := programtest.Run(t, strings.Join(in, "\n"), "tools", "select", "--batch", "--tools", toolsFile(t, lines))
+	if diff := cmp.Diff(want, strings.Split(strings.TrimSpace(r.Out), "\n")); diff != "" || r.Code != 0 {
+		t.Errorf("code %d\n%s", r.Code, diff)
 	}
 }
 
 func TestToolsSelect(t *testing.T) {
 	file := toolsFile(t, someTools)
-	if r := toolpost(t, "", "tools", "select", "-k", "1", "--tools", file, "airline tickets"); r.out != "book.flight\n" {
+	if r := programtest.Run(t, "", "tools", "select", "-k", "1", "--tools", file, "airline tickets"); r.Out != "book.flight\n" {
 		t.Errorf("%+v", r)
 	}
-	if r := toolpost(t, someTools, "tools", "select", "--json", "--tools", "-", "rain"); !strings.Contains(r.out, `"get_weather"`) {
+	if r := programtest.Run(t, someTools, "tools", "select", "--json", "--tools", "-", "rain"); !strings.Contains(r.Out, `"get_weather"`) {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestToolsList(t *testing.T) {
 	file := toolsFile(t, someTools)
-	r := toolpost(t, "", "tools", "list", "--tools", file)
+	r := programtest.Run(t, "", "tools", "list", "--tools", file)
 	for _, want := range []string{"get_weather", "book.flight", "2 tools"} {
-		if !strings.Contains(r.out, want) {
-			t.Errorf("%q is missing:\n%s", want, r.out)
+		if !strings.Contains(r.Out, want) {
+			t.Errorf("%q is missing:\n%s", want, r.Out)
 		}
 	}
 	var rows []tools.Listed
-	if err := json.Unmarshal([]byte(toolpost(t, "", "tools", "list", "--json", "--tools", file).out), &rows); err != nil || len(rows) != 2 || rows[0].Tokens == 0 {
+	if err := json.Unmarshal([]byte(programtest.Run(t, "", "tools", "list", "--json", "--tools", file).Out), &rows); err != nil || len(rows) != 2 || rows[0].Tokens == 0 {
 		t.Errorf("%v %v", rows, err)
 	}
 }
 
 func TestToolsAudit(t *testing.T) {
 	file := toolsFile(t, someTools)
-	r := toolpost(t, "", "tools", "audit", "--tools", file)
+	r := programtest.Run(t, "", "tools", "audit", "--tools", file)
 	for _, want := range []string{"get_weather 1.0", "book.flight 0.0", "invalid-name", "marketing-words", "2 tools, 0.50 on average"} {
-		if !strings.Contains(r.out, want) {
-			t.Errorf("%q is missing:\n%s", want, r.out)
+		if !strings.Contains(r.Out, want) {
+			t.Errorf("%q is missing:\n%s", want, r.Out)
 		}
 	}
-	if r.code != 0 {
-		t.Errorf("code %d", r.code)
+	if r.Code != 0 {
+		t.Errorf("code %d", r.Code)
 	}
-	if r := toolpost(t, "", "tools", "audit", "--json", "--min", "0.8", "--tools", file); r.code != 1 || !strings.Contains(r.errOut, "book.flight has a score of 0.0") || !json.Valid([]byte(r.out)) {
+	if r := programtest.Run(t, "", "tools", "audit", "--json", "--min", "0.8", "--tools", file); r.Code != 1 || !strings.Contains(r.ErrOut, "book.flight has a score of 0.0") || !json.Valid([]byte(r.Out)) {
 		t.Errorf("%+v", r)
 	}
 }
@@ -101,13 +102,13 @@ func TestToolsFileErrors(t *testing.T) {
 		`{"tools":["x"]}`:             "definition 1: it is a string and must be an object",
 		`[{"name":"x","examples":1}]`: `definition 1: "examples" is a number and must be an array`,
 	} {
-		if r := toolpost(t, "", "tools", "list", "--tools", toolsFile(t, file)); r.code != 1 || !strings.Contains(r.errOut, want) || strings.Contains(r.errOut, "Go ") {
+		if r := programtest.Run(t, "", "tools", "list", "--tools", toolsFile(t, file)); r.Code != 1 || !strings.Contains(r.ErrOut, want) || strings.Contains(r.ErrOut, "Go ") {
 			t.Errorf("%s: %+v", file, r)
 		}
 	}
-	r := toolpost(t, `{"id":1,"query":7}`+"\n"+`{"id":2,"query":"rain"}`+"\n[]\n", "tools", "select", "--batch", "-k", "1", "--tools", toolsFile(t, someTools))
+	r := programtest.Run(t, `{"id":1,"query":7}`+"\n"+`{"id":2,"query":"rain"}`+"\n[]\n", "tools", "select", "--batch", "-k", "1", "--tools", toolsFile(t, someTools))
 	want := `{"id":1,"error":"\"query\" is a number and must be a string"}` + "\n" + `{"id":2,"tools":["get_weather"]}` + "\n" + `{"id":null,"error":"it is an array and must be an object"}` + "\n"
-	if r.out != want || r.code != 0 || r.errOut != "" {
+	if r.Out != want || r.Code != 0 || r.ErrOut != "" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -116,14 +117,14 @@ func TestToolsFileErrors(t *testing.T) {
 func TestToolsSelectWithoutMatch(t *testing.T) {
 	file := toolsFile(t, someTools)
 	for _, q := range []string{"", "   "} {
-		if r := toolpost(t, "", "tools", "select", "--tools", file, q); r.code != 2 || !strings.Contains(r.errOut, "QUERY is empty") || r.out != "" {
+		if r := programtest.Run(t, "", "tools", "select", "--tools", file, q); r.Code != 2 || !strings.Contains(r.ErrOut, "QUERY is empty") || r.Out != "" {
 			t.Errorf("%q: %+v", q, r)
 		}
 	}
-	if r := toolpost(t, "", "tools", "select", "--tools", file, "qqqq zzzz"); r.code != 0 || !strings.Contains(r.errOut, "no tool has words of the question") || r.out == "" {
+	if r := programtest.Run(t, "", "tools", "select", "--tools", file, "qqqq zzzz"); r.Code != 0 || !strings.Contains(r.ErrOut, "no tool has words of the question") || r.Out == "" {
 		t.Errorf("%+v", r)
 	}
-	if r := toolpost(t, "", "tools", "select", "--tools", file, "weather in Rome"); r.errOut != "" || r.code != 0 {
+	if r := programtest.Run(t, "", "tools", "select", "--tools", file, "weather in Rome"); r.ErrOut != "" || r.Code != 0 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -131,11 +132,11 @@ func TestToolsSelectWithoutMatch(t *testing.T) {
 // TestToolsAuditOutput: scores are printed as precisely as --min, and singular forms are correct.
 func TestToolsAuditOutput(t *testing.T) {
 	one := toolsFile(t, `[{"name":"save","description":"Saves a text, such as a note."}]`)
-	r := toolpost(t, "", "tools", "audit", "--tools", one, "--min", "0.60001")
-	if r.code != 1 || !strings.Contains(r.errOut, "--min is 0.60001") || !strings.Contains(r.out, "1 tool, ") {
+	r := programtest.Run(t, "", "tools", "audit", "--tools", one, "--min", "0.60001")
+	if r.Code != 1 || !strings.Contains(r.ErrOut, "--min is 0.60001") || !strings.Contains(r.Out, "1 tool, ") {
 		t.Errorf("%+v", r)
 	}
-	if r := toolpost(t, "", "tools", "list", "--tools", one); !strings.Contains(r.out, "1 tool ") {
+	if r := programtest.Run(t, "", "tools", "list", "--tools", one); !strings.Contains(r.Out, "1 tool ") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -157,17 +158,17 @@ func TestToolsWrongUse(t *testing.T) {
 		{[]string{"tools", "list", "--tools", toolsFile(t, "[]")}, 1, "no tools"},
 		{[]string{"tools", "list", "--tools", toolsFile(t, `[{"x":1}]`)}, 1, "name"},
 	} {
-		if r := toolpost(t, "", c.args...); r.code != c.code || !strings.Contains(r.errOut, c.says) {
-			t.Errorf("%v: code %d, %s", c.args, r.code, r.errOut)
+		if r := programtest.Run(t, "", c.args...); r.Code != c.code || !strings.Contains(r.ErrOut, c.says) {
+			t.Errorf("%v: code %d, %s", c.args, r.Code, r.ErrOut)
 		}
 	}
 }
 
 // The built-in tools must meet our own standard for descriptions.
 func TestBuiltinToolsAreDescribed(t *testing.T) {
-	r := toolpost(t, "", "tools", "audit", "--min", "0.8")
-	if r.code != 0 {
-		t.Errorf("%s%s", r.out, r.errOut)
+	r := programtest.Run(t, "", "tools", "audit", "--min", "0.8")
+	if r.Code != 0 {
+		t.Errorf("%s%s", r.Out, r.ErrOut)
 	}
 }
 
@@ -193,9 +194,9 @@ func TestToolsCall(t *testing.T) {
 		{"an unknown tool", "", []string{"raed_file"}, 1, "Did you mean read_file"},
 		{"everything, for programs", "", []string{"read_file", `{"path":"a.txt"}`, "--json"}, 0, `"status": "ok"`},
 	} {
-		r := toolpost(t, c.in, append([]string{"tools", "call", "--root", dir}, c.args...)...)
-		if r.code != c.code || !strings.Contains(r.out, c.says) {
-			t.Errorf("%s: code %d\n%s%s", c.why, r.code, r.out, r.errOut)
+		r := programtest.Run(t, c.in, append([]string{"tools", "call", "--root", dir}, c.args...)...)
+		if r.Code != c.code || !strings.Contains(r.Out, c.says) {
+			t.Errorf("%s: code %d\n%s%s", c.why, r.Code, r.Out, r.ErrOut)
 		}
 	}
 	if b, err := os.ReadFile(filepath.Join(dir, "b.txt")); err != nil || string(b) != "x" {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/programtest"
 )
 
 // wrongInput is a common mistake: a command line in which SERVER is replaced by a server that refuses every key, and
@@ -118,7 +119,7 @@ func TestWrongInputs(t *testing.T) {
 		"folder/a": "a",
 	}
 	clitest.Bare(t, kept)
-	toolpost(t, "", "run", "list the files")
+	programtest.Run(t, "", "run", "list the files")
 	for _, c := range wrongInputs {
 		t.Run(c.why, func(t *testing.T) { c.try(t, places) })
 	}
@@ -127,30 +128,30 @@ func TestWrongInputs(t *testing.T) {
 			t.Errorf("%s was changed", name)
 		}
 	}
-	if r := toolpost(t, "", "receipts", "list"); r.code != 0 || !strings.Contains(r.out, "list the files") {
-		t.Errorf("the run before is gone:\n%s%s", r.out, r.errOut)
+	if r := programtest.Run(t, "", "receipts", "list"); r.Code != 0 || !strings.Contains(r.Out, "list the files") {
+		t.Errorf("the run before is gone:\n%s%s", r.Out, r.ErrOut)
 	}
 }
 
 func (c wrongInput) try(t *testing.T, places *strings.Replacer) {
-	r := toolpost(t, c.stdin, strings.Fields(places.Replace(c.args))...)
-	if r.code != c.code {
-		t.Errorf("exit status %d, not %d\n%s%s", r.code, c.code, r.out, r.errOut)
+	r := programtest.Run(t, c.stdin, strings.Fields(places.Replace(c.args))...)
+	if r.Code != c.code {
+		t.Errorf("exit status %d, not %d\n%s%s", r.Code, c.code, r.Out, r.ErrOut)
 	}
 	var said []string
-	for line := range strings.Lines(r.errOut) {
+	for line := range strings.Lines(r.ErrOut) {
 		if strings.HasPrefix(line, "toolpost: ") {
 			said = append(said, line)
 		}
 		if strings.HasPrefix(line, "goroutine ") || strings.HasPrefix(line, "panic: ") {
-			t.Fatalf("a stack trace:\n%s", r.errOut)
+			t.Fatalf("a stack trace:\n%s", r.ErrOut)
 		}
 	}
 	if c.says == "" {
 		return // the output is the result itself: a report, or a row of a batch
 	}
 	if len(said) != 1 || !strings.Contains(said[0], places.Replace(c.says)) {
-		t.Errorf("%d lines say what is wrong, and one with %q is wanted:\n%s", len(said), places.Replace(c.says), r.errOut)
+		t.Errorf("%d lines say what is wrong, and one with %q is wanted:\n%s", len(said), places.Replace(c.says), r.ErrOut)
 	}
 }
 
@@ -161,14 +162,14 @@ func TestFullDiskAndClosedPipe(t *testing.T) {
 		t.Skip("there is no /dev/full")
 	}
 	clitest.Bare(t, map[string]string{"a.txt": "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>", "tools.yaml": ownYAML, "config.yaml": "# mine\nmodel: a/b\n"})
-	toolpost(t, "", "run", "list the files")
+	programtest.Run(t, "", "run", "list the files")
 	for _, args := range []string{"parse a.txt", "explain a.txt", "tools list", "tools audit", "receipts list", "receipts show latest", "receipts verify latest", "models list", "config show", "config path", "version", "run hello"} {
 		for _, where := range []string{"/dev/full", "a closed pipe"} {
 			t.Run(args+" to "+where, func(t *testing.T) { writeTo(t, where, args) })
 		}
 	}
 	limited := func(args string) (string, error) {
-		out, err := exec.Command("sh", "-c", "ulimit -f 0; trap '' XFSZ; TOOLPOST_BE_THE_PROGRAM=1 exec '"+os.Args[0]+"' "+args).CombinedOutput()
+		out, err := exec.Command("sh", "-c", "ulimit -f 0; trap '' XFSZ; TOOLPOST_TEST_PROGRAM=1 exec '"+os.Args[0]+"' "+args).CombinedOutput()
 		return string(out), err
 	}
 	for _, args := range []string{"tools add f -d d -- true", "config set --config config.yaml model c/d", "run hello", "receipts keygen k"} {
@@ -184,7 +185,7 @@ func TestFullDiskAndClosedPipe(t *testing.T) {
 }
 
 func writeTo(t *testing.T, where, args string) {
-	cmd := program(t, strings.Fields(args)...)
+	cmd := programtest.Program(t, strings.Fields(args)...)
 	var errOut bytes.Buffer
 	cmd.Stderr = &errOut
 	if where == "/dev/full" {

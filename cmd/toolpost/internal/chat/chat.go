@@ -205,6 +205,16 @@ func (c *chat) takeUp(old session.Earlier) {
 	}
 }
 
+// firstQuestion returns the person's first message of a conversation: tools that it prefers stay the same in all turns.
+func firstQuestion(before []llm.Message, next llm.Message) string {
+	for _, m := range before {
+		if m.Role == llm.RoleUser {
+			return m.Text()
+		}
+	}
+	return next.Text()
+}
+
 // begin adds a message to the conversation and asks the model.
 func (c *chat) begin(msg llm.Message) tea.Cmd {
 	c.log.Add(view.Said, view.Sayable(msg))
@@ -223,6 +233,9 @@ func (c *chat) begin(msg llm.Message) tea.Cmd {
 		check = c.checkpoint
 	}
 	ag := c.w.Agent(c.Approve, check)
+	if err := c.w.Prefer(ag, firstQuestion(c.messages, msg)); err != nil {
+		c.log.Add(view.Noted, cli.Printable(cli.Plain(err)))
+	}
 	program, err := c.w.Save()
 	if err != nil {
 		c.log.Add(view.Noted, cli.Printable(cli.Plain(err)))
@@ -270,9 +283,8 @@ func (c *chat) interrupt() {
 func (c *chat) end(over turnOver) {
 	interrupted := errors.Is(over.err, context.Canceled)
 	c.stop()
-	c.stop, c.ask, c.log.Status = nil, nil, ""
-	c.log.Add(view.Noted, c.log.Warnings.Flush())
-	c.log.Add(view.Noted, c.log.Warnings.End())
+	c.stop, c.ask = nil, nil
+	c.log.End(over.done.Messages)
 	for _, n := range c.w.TakeNotices() {
 		c.log.Add(view.Noted, cli.Printable(n))
 	}

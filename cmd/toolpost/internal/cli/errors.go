@@ -16,6 +16,8 @@ const (
 	ExitFailed = 1 // the requested operation failed
 	ExitUsage  = 2 // usage error
 	ExitWaits  = 3 // the run waits for a person
+	ExitMemory = 4 // with --strict: no tool was offered, and the answer is from memory
+	ExitTool   = 5 // a tool kept failing, and no person was there to decide
 
 	ExitInterrupted = 130 // by Ctrl-C or SIGINT, as shells count signals
 	ExitTerminated  = 143 // by SIGTERM
@@ -64,8 +66,26 @@ func ExitCode(stderr io.Writer, err error) int {
 		return ExitUsage
 	}
 	fmt.Fprintf(stderr, "toolpost: %s\n", Plain(err))
+	switch {
+	case errors.Is(err, ErrFromMemory):
+		return ExitMemory
+	case errors.Is(err, ErrToolFailed):
+		return ExitTool
+	}
 	return ExitFailed
 }
+
+// ErrFromMemory and ErrToolFailed are ends of a run with their own exit codes. Their texts are empty, because they wrap
+// an error that describes the end.
+var (
+	ErrFromMemory error = silent("from memory")
+	ErrToolFailed error = silent("tool failed")
+)
+
+// silent is an error that adds nothing to a message.
+type silent string
+
+func (silent) Error() string { return "" }
 
 // ErrWaiting is the end of a run that waits for a person. The command has already printed a message.
 var ErrWaiting = errors.New("the run waits for a person")

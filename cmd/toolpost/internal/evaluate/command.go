@@ -67,7 +67,7 @@ or scoring it again asks no model.`,
 	}
 	cmd.PersistentFlags().String("journal", "", "where evaluations are recorded: a `FOLDER`, sqlite:FILE or postgres://…")
 	cli.AddConfigFlag(cmd.PersistentFlags())
-	cmd.AddCommand(newRun(h), newShow(h), newDiff(h), newList(h), newFrom(h), newCapture(h), newTune(h), newSuites())
+	cmd.AddCommand(newRun(h), newShow(h), newDiff(h), newList(h), newFrom(h), newCapture(h), newTune(h), newLearn(h), newSuites())
 	return cmd
 }
 
@@ -170,11 +170,7 @@ const runPrefix = "eval-"
 // find returns the name of an evaluation: as given, by a unique beginning, or the newest for "latest".
 func (h Host) find(ctx context.Context, store Store, name string) (string, error) {
 	if name == "latest" {
-		newest, err := h.evaluations(ctx, store)
-		if err == nil && len(newest) == 0 {
-			err = errors.New("no evaluation is recorded")
-		}
-		return strings.Join(newest[:min(1, len(newest))], ""), err
+		return h.latest(ctx, store)
 	}
 	var found []string
 	for run, err := range store.Runs(ctx) {
@@ -196,6 +192,29 @@ func (h Host) find(ctx context.Context, store Store, name string) (string, error
 		return found[0], nil
 	}
 	return "", fmt.Errorf("%s can be %s", cli.Printable(name), strings.Join(found, " or "))
+}
+
+// latest returns the newest evaluation with an answer. A run whose models could not be asked has errors only, and must
+// not hide the one before it.
+func (h Host) latest(ctx context.Context, store Store) (string, error) {
+	newest, err := h.evaluations(ctx, store)
+	if err != nil {
+		return "", err
+	}
+	for _, run := range newest {
+		for t, err := range eval.Trials(ctx, store, run) {
+			if err != nil {
+				break // a damaged record must not hide the others
+			}
+			if t.Error == "" {
+				return run, nil
+			}
+		}
+	}
+	if len(newest) > 0 {
+		return "", fmt.Errorf("no evaluation has an answer; 'toolpost eval show %s' shows the errors of the newest", newest[0])
+	}
+	return "", errors.New("no evaluation is recorded")
 }
 
 // isEvaluation reports whether a record is an evaluation, and not a conversation of one.

@@ -123,7 +123,7 @@ func commandsOf(h Host) *cobra.Command {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(clitest.RunAll(m, func() *cobra.Command { return commandsOf(new(bench).host()) }))
+	os.Exit(clitest.RunAll(m, func() *cobra.Command { return commandsOf(new(bench).host()) }, func(string) bool { return true }))
 }
 
 // command runs any command of the package.
@@ -357,9 +357,49 @@ func TestFromCountsRecordedRuns(t *testing.T) {
 	if out := b.run("from"); !strings.Contains(out, "answers          1\n") {
 		t.Error(out)
 	}
+	for _, name := range []string{"latest", done.Run} {
+		if out := b.run("from", name); !strings.Contains(out, "answers          1\n") {
+			t.Errorf("from %s: %s", name, out)
+		}
+	}
 	line := b.run("capture", done.Run)
 	if s, err := new(eval.Loader).Parse("captured.jsonl", []byte(line)); err != nil || len(s.Cases) != 1 {
 		t.Errorf("%v\n%s", err, line)
+	}
+}
+
+// A model that cannot be asked leaves a record of errors, which must not become the latest evaluation.
+func TestLatestIsTheNewestEvaluationWithAnAnswer(t *testing.T) {
+	b := newBench(t)
+	suite := b.file("small.yaml", small)
+	b.model["sim/down"] = llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			yield(nil, &llm.Error{Op: "sim", Kind: llm.Auth, Err: errors.New("no key")})
+		}
+	})
+	failed := func() {
+		t.Helper()
+		r := b.eval(t.Context(), "run", suite, "-m", "sim/down")
+		if r.code == 0 {
+			t.Fatal(r.out)
+		}
+		for run := range b.store.Runs(t.Context()) {
+			if isEvaluation(run) && !slices.Contains(b.order, run) {
+				b.order = slices.Insert(b.order, 0, run)
+			}
+		}
+	}
+	failed()
+	if r := b.eval(t.Context(), "show"); r.code == 0 || !strings.Contains(r.errOut, "no evaluation has an answer; 'toolpost eval show eval-") {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.errOut)
+	}
+	out := b.run("run", suite, "-m", "sim/offline")
+	slices.Reverse(b.order) // the failed one is the newest
+	if len(b.order) != 2 {
+		t.Fatal(b.order)
+	}
+	if shown := b.run("show"); shown != out {
+		t.Error(shown)
 	}
 }
 
@@ -384,7 +424,9 @@ func TestWrongUseIsExplained(t *testing.T) {
 		"suites basic":                "did you mean basics?",
 		"run missing/suite.yaml -m x": "cannot be read",
 		"run " + b.file("typo.yaml", "cases:\n  - {id: a, task: x, expct: {no_call: true}}\n") + " -m sim/offline": "typo.yaml:2",
-		"capture nothing": "has no question",
+		"capture nothing": "there is no run nothing",
+		"from nothing":    "there is no run nothing",
+		"from latest":     "there are no runs",
 	} {
 		if r := b.eval(t.Context(), strings.Fields(args)...); r.code == 0 || !strings.Contains(r.errOut, says) {
 			t.Errorf("eval %s: exit %d, want %q\n%s", args, r.code, says, r.errOut)
@@ -430,7 +472,7 @@ func TestTuneWritesABetterSettingWithItsEvidence(t *testing.T) {
 		fmt.Fprintf(&cases, "  - {id: more %d, task: What is the weather in %s?, expect: {calls: [get_weather: {city: {$text: %s}}]}}\n", i, city, city)
 	}
 	suite, file := b.file("cities.yaml", cases.String()), filepath.Join(b.dir, "models.yaml")
-	if out := b.run("tune", suite, "-m", "acme/bot", "--models", file, "--dry-run"); !strings.Contains(out, "react: ") || !strings.Contains(out, "nothing was written") {
+	if out := b.run("tune", suite, "-m", "acme/bot", "--models", file, "--dry-run"); !strings.Contains(out, "react: ") || !strings.Contains(out, "the other half\n  as it is ") || !strings.Contains(out, "change ") || !strings.Contains(out, "nothing was written") {
 		t.Error(out)
 	}
 	if _, err := os.Stat(file); err == nil {
@@ -454,5 +496,73 @@ func TestTuneWritesABetterSettingWithItsEvidence(t *testing.T) {
 		if r := b.eval(t.Context(), strings.Fields(args)...); r.code == 0 || !strings.Contains(r.errOut, says) {
 			t.Errorf("eval %s: exit %d\n%s", args, r.code, r.errOut)
 		}
+	}
+}
+
+// 'eval learn' reads the outcomes of runs, writes what it learned next to models.yaml, where the catalogue and 'run' read
+// it, and forgets it. The user's own file wins.
+func TestLearnWritesWhatItLearnedAndForgetsIt(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "models.yaml")
+	t.Setenv("TOOLPOST_MODELS", file)
+	if err := os.WriteFile(file, []byte("models: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t)
+	for i := range 240 {
+		dialect, code := "react", ""
+		if i%2 == 1 {
+			if dialect = "json_fence"; i%4 == 1 {
+				code = "validation"
+			}
+		}
+		rec, err := journal.Open(t.Context(), b.store, fmt.Sprintf("run-%d", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := llm.Call{ID: "c", Name: "look", Args: []byte(`{}`), Provenance: llm.Provenance{Dialect: dialect}}
+		for _, e := range []struct {
+			kind journal.Kind
+			body any
+		}{
+			{journal.KindStart, journal.Start{Task: "look", Model: "acme/bot"}}, {journal.KindAnswer, journal.Answer{Message: llm.Assistant(call)}},
+			{journal.KindOutcome, journal.OutcomeRecord{Call: "c", Tool: "look", Success: code == "", Code: code, Attempt: 1}},
+		} {
+			if _, err := rec.Write(t.Context(), e.kind, e.body); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := rec.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	style := func() string {
+		known, err := cli.UserCatalog("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return known.Lookup("acme/bot").Emulation
+	}
+	before := style()
+	if out := b.run("learn", "--dry-run"); !strings.Contains(out, "tools are taught as react") || !strings.Contains(out, "nothing was written") || style() != before {
+		t.Errorf("%s\n%s", style(), out)
+	}
+	if out := b.run("learn"); !strings.Contains(out, "acme/bot, 240 runs") || style() != "react" {
+		t.Errorf("%s\n%s", style(), out)
+	}
+	if err := os.WriteFile(file, []byte("models:\n  acme/bot: {emulation_style: xml}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if style() != "xml" {
+		t.Errorf("the user's file does not win: %s", style())
+	}
+	if err := os.WriteFile(file, []byte("models: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := b.eval(t.Context(), "learn", "--reset", "-m", "acme/other"); r.code == 0 || !strings.Contains(r.errOut, "nothing was learned about acme/other") {
+		t.Errorf("exit %d\n%s", r.code, r.errOut)
+	}
+	if out := b.run("learn", "--reset", "-m", "acme/bot"); !strings.Contains(out, "forgotten") || style() != before {
+		t.Errorf("%s\n%s", style(), out)
 	}
 }

@@ -23,7 +23,7 @@ func newFrom(h Host) *cobra.Command {
 		Long: `Reads records of ordinary runs, and of requests to a gateway if its store is named, and
 counts per model: answers, calls, invalid and repaired calls, refused and failed ones,
 tokens and time. Without expectations, whether an answer was right is not among the figures.
-Without RUN, the newest runs are read (--last).`,
+RUN is the name of a run or latest. Without RUN, the newest runs are read (--last).`,
 		Example: "  toolpost eval from --last 100\n  toolpost eval from --journal sqlite:gateway.db --json",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, runs []string) error {
@@ -33,9 +33,12 @@ Without RUN, the newest runs are read (--last).`,
 			}
 			defer done()
 			if len(runs) == 0 {
-				if runs, err = newestOrdinary(cmd, h, store, last); err != nil {
-					return err
-				}
+				runs, err = newestOrdinary(cmd, h, store, last)
+			} else {
+				runs, err = ordinary(cmd, h, store, runs)
+			}
+			if err != nil {
+				return err
 			}
 			found, err := eval.FromRuns(cmd.Context(), store, runs)
 			if err != nil {
@@ -52,11 +55,44 @@ Without RUN, the newest runs are read (--last).`,
 	return cmd
 }
 
+// ordinary returns the names of runs, "latest" replaced by the newest. A name without a run is an error.
+func ordinary(cmd *cobra.Command, h Host, store Store, names []string) ([]string, error) {
+	out := slices.Clone(names)
+	for i, name := range names {
+		if name == "latest" {
+			newest, err := newestOrdinary(cmd, h, store, 1)
+			if err != nil {
+				return nil, err
+			}
+			if len(newest) == 0 {
+				return nil, errors.New("there are no runs")
+			}
+			out[i] = newest[0]
+			continue
+		}
+		exists := false
+		for _, err := range store.Read(cmd.Context(), name, 1) {
+			if err != nil {
+				return nil, err
+			}
+			exists = true
+			break
+		}
+		if !exists {
+			return nil, fmt.Errorf("there is no run %s; 'toolpost receipts list' lists them", cli.Printable(name))
+		}
+	}
+	return out, nil
+}
+
 func newestOrdinary(cmd *cobra.Command, h Host, store Store, n int) ([]string, error) {
 	if n < 1 {
 		return nil, cli.Usagef(cmd, "--last must be above 0")
 	}
 	runs, err := h.Newest(cmd.Context(), store)
+	runs = slices.DeleteFunc(runs, func(run string) bool { // a store may hold both
+		return strings.HasPrefix(run, runPrefix) || strings.HasPrefix(run, "drift-")
+	})
 	return runs[:min(n, len(runs))], err
 }
 
@@ -107,17 +143,10 @@ calls that ran as the expectation. Lines together are a suite; review what they 
 				return err
 			}
 			defer done()
+			if runs, err = ordinary(cmd, h, store, runs); err != nil {
+				return err
+			}
 			for _, run := range runs {
-				if run == "latest" {
-					newest, err := newestOrdinary(cmd, h, store, 1)
-					if err != nil {
-						return err
-					}
-					if len(newest) == 0 {
-						return errors.New("there are no runs")
-					}
-					run = newest[0]
-				}
 				line, err := eval.Capture(cmd.Context(), store, run)
 				if err != nil {
 					return err

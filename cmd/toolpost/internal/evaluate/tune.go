@@ -142,13 +142,19 @@ func settingsOf(m catalog.Model, all bool) []eval.Setting {
 
 func printTuning(out io.Writer, t *eval.Tuning, file string) error {
 	var w strings.Builder
-	fmt.Fprintf(&w, "%s, %s\n", cli.Colours(out).Bold(cli.Printable(t.Model)), cli.Printable(t.Suite))
+	fmt.Fprintf(&w, "%s, half of suite %s\n", cli.Colours(out).Bold(cli.Printable(t.Model)), cli.Printable(t.Suite))
 	for _, s := range t.Settings {
 		note := ""
 		if s.Dropped {
 			note = ", dropped early"
 		}
 		fmt.Fprintf(&w, "  %-20s %s%s\n", s.Name, s.Chosen, note)
+	}
+	w.WriteString("the other half\n")
+	fmt.Fprintf(&w, "  %-20s %s\n", t.Settings[0].Name, t.Before)
+	if t.Winner.Name != t.Settings[0].Name {
+		fmt.Fprintf(&w, "  %-20s %s\n", t.Winner.Name, t.After)
+		fmt.Fprintf(&w, "  %-20s %+.1f points (%+.1f to %+.1f), p = %.4f\n", "change", 100*t.Change.Difference, 100*t.Change.Low, 100*t.Change.High, t.Change.P)
 	}
 	fmt.Fprintf(&w, "%s\n", cli.Printable(t.Evidence()))
 	switch {

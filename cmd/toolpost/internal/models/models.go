@@ -19,6 +19,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/openmodel"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
+	"github.com/toolpost/toolpost/eval"
 	"github.com/toolpost/toolpost/internal/modeldb"
 	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/internal/usercatalog"
@@ -234,6 +235,22 @@ func foundOut(file, id string) (string, error) {
 	return usercatalog.Note(file, id)
 }
 
+// learned returns what 'eval learn' adjusts for a model and why, "" if nothing.
+func learned(id string) string {
+	file, err := usercatalog.Beside(eval.LessonsFile)
+	if err != nil {
+		return ""
+	}
+	lessons, err := eval.ReadLessons(file)
+	if err != nil {
+		return err.Error()
+	}
+	if l, known := lessons[id]; known {
+		return l.At.Format(time.DateOnly) + ": " + strings.Join(l.Lines(), "; ") + " ('toolpost eval learn --reset' forgets it)"
+	}
+	return ""
+}
+
 func showModel(cmd *cobra.Command, m catalog.Model, note func(id string) (string, error), asJSON, explain bool) error {
 	evidence, err := note(m.ID.Raw)
 	if err != nil {
@@ -256,6 +273,7 @@ func printModel(cmd *cobra.Command, m catalog.Model, evidence string, explain bo
 		{"family", m.ID.Family}, {"root", differs(m.ID.Root(), m.ID.Family)}, {"version", m.ID.Version.String()}, {"revision", m.ID.Revision.String()},
 		{"variant", m.ID.Variant}, {"size", params(m.ID.Size)}, {"active", params(m.ID.Active)}, {"made from", m.ID.Base},
 		{"provider", m.ID.Provider}, {"organisation", m.ID.Org}, {"custom", map[bool]string{true: "yes"}[m.ID.Custom]}, {"found", cli.Printable(evidence)},
+		{"learned", cli.Printable(learned(m.ID.Raw))},
 	} {
 		if row[1] != "" {
 			what = append(what, row)

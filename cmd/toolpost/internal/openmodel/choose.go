@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
+	"github.com/toolpost/toolpost/emulate"
 	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
@@ -73,6 +74,14 @@ var Patience = 300 * time.Millisecond
 // local is the HTTP client for servers on this machine.
 var local = outbound.New(outbound.Rules{})
 
+// GateOf returns the gate of a setting: auto or off.
+func GateOf(setting string) emulate.Gate {
+	if setting == "off" {
+		return emulate.GateOff
+	}
+	return ""
+}
+
 // Client returns the client that opens models: those of the user's catalogue and servers, and simulated ones.
 func Client(o *settings.ModelOptions) (*provider.Client, error) {
 	c, err := cli.UserCatalog("")
@@ -87,5 +96,5 @@ func Client(o *settings.ModelOptions) (*provider.Client, error) {
 		}
 		own[name] = v
 	}
-	return &provider.Client{Catalog: c, Vendors: own, Limits: llm.Limits(o.Limits), Schemes: map[string]func(string) (llm.Model, error){"sim": openSim, "agent": openAgentProgram(o)}}, nil
+	return &provider.Client{Catalog: c, Vendors: own, Gate: GateOf(o.Gate), Limits: llm.Limits(o.Limits), Schemes: map[string]func(string) (llm.Model, error){"sim": openSim, "agent": openAgentProgram(o)}}, nil
 }

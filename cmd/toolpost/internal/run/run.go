@@ -44,6 +44,7 @@ type runFlags struct {
 	quiet   bool
 	verbose bool
 	plain   bool
+	strict  bool
 	askcmd.PendingFlags
 }
 
@@ -99,6 +100,7 @@ standard output.`,
 	cmd.Flags().BoolVar(&f.plain, "plain", false, term.PlainUsage)
 	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, view.VerboseUsage)
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print only the answer and failures")
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "fail with status 4 if a small model answers from memory because no tool was offered")
 	f.PendingFlags.Add(cmd)
 	return cmd
 }
@@ -175,7 +177,7 @@ func (f runFlags) run(cmd *cobra.Command, args []string) error {
 		show := pr.ShowLine
 		w.ShowLog.Store(&show)
 	}
-	r := &runner{cmd: cmd, w: w, pr: pr, json: f.json, began: time.Now()}
+	r := &runner{cmd: cmd, w: w, pr: pr, json: f.json, strict: f.strict, began: time.Now()}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	if w.Timeout > 0 {
@@ -191,8 +193,12 @@ func (f runFlags) run(cmd *cobra.Command, args []string) error {
 	if ask.In != nil {
 		check = ask.Checkpoint
 	}
+	r.attended = check != nil
 	a := w.Agent(ask.Approve, check)
 	a.Request.Output = req.output
+	if err := w.Prefer(a, req.task.Text()); err != nil {
+		return err
+	}
 	if a.Program, err = w.Save(); err != nil {
 		return err
 	}
@@ -276,6 +282,11 @@ type runner struct {
 	began time.Time
 	id    string
 
+	attended bool            // a person decides about tools that keep failing
+	strict   bool            // --strict
+	memory   bool            // the last answer is from memory
+	dead     *invoke.Outcome // the call of a tool that failed as often as it is tried
+
 	grants   *askcmd.Grants
 	refused  []string // the tools of refused calls
 	declined []string // the tools whose questions were not answered
@@ -292,7 +303,16 @@ func (r *runner) watch(ctx context.Context, events iter.Seq2[llm.Event, error]) 
 			break
 		}
 		ev = r.w.RedactEvent(ev)
+		if _, turn := ev.(agent.Turn); turn && r.dead != nil {
+			break // the model is not asked again
+		}
 		switch ev := ev.(type) {
+		case agent.Turn:
+			r.memory = false
+		case llm.Warning:
+			r.memory = r.memory || view.FromMemory(ev)
+		case invoke.Outcome:
+			r.outcome(ev)
 		case agent.Done:
 			done = ev
 		case invoke.Decided:
@@ -320,6 +340,9 @@ func (r *runner) watch(ctx context.Context, events iter.Seq2[llm.Event, error]) 
 	if err := r.finish(done, failed); err != nil {
 		return r.unreadable(err)
 	}
+	if r.dead != nil && done.Run == "" {
+		return r.toolFailed()
+	}
 	if done.Status == agent.StatusPending {
 		return r.waits(done)
 	}
@@ -330,7 +353,32 @@ func (r *runner) watch(ctx context.Context, events iter.Seq2[llm.Event, error]) 
 		}
 		return fmt.Errorf("nothing was run: %s %s refused", counted(r.refused), verb)
 	}
+	if failed == nil && r.strict && r.memory {
+		return fmt.Errorf("--strict: %s%w", view.MemoryNote, cli.ErrFromMemory)
+	}
 	return r.verdict(ctx, failed)
+}
+
+// outcome notes a tool that failed as often as a call is tried. Its failure is one of the tool, not of the call.
+func (r *runner) outcome(o invoke.Outcome) {
+	if r.attended || o.Error == nil || o.Attempt < tool.MaxAttempts || o.Receipt.Approval != nil {
+		return
+	}
+	switch o.Error.Code {
+	case tool.Validation, tool.NotFound, tool.Cancelled: // the model can call it in another way
+		return
+	}
+	r.dead = &o
+}
+
+// toolFailed returns the error of a run without a person that ended because of a tool.
+func (r *runner) toolFailed() error {
+	e := r.dead.Error
+	text := fmt.Sprintf("%s failed %s in a row: %s", r.dead.Call.Name, cli.Count(r.dead.Attempt, "time"), cli.InOneLine(e.Message))
+	if e.Fix != "" {
+		text += "\n" + e.Fix
+	}
+	return fmt.Errorf("%s\nThe run was stopped%s%w", text, r.goOn(), cli.ErrToolFailed)
 }
 
 func (r *runner) show(ev llm.Event) error {
@@ -405,6 +453,9 @@ func (r *runner) finish(d agent.Done, failed error) error {
 	}
 	if d.Run == "" || r.pr.Quiet {
 		return nil
+	}
+	for _, line := range view.Unfounded(d.Messages) {
+		r.pr.Note(line)
 	}
 	_, err := io.WriteString(r.cmd.ErrOrStderr(), r.summary(d))
 	return err

@@ -36,7 +36,7 @@ func GatewayRoutes(c settings.GatewayConfig) []gateway.ModelRoute {
 			Override: gateway.Override{Thinking: r.Thinking, Choice: r.ToolChoice, TextCalls: llm.Promotion(r.TextCalls), Echoes: r.Echoes, Dialect: r.Dialect},
 			Cache:    gateway.Cache{For: r.Cache, Tools: r.CacheTools}, CacheMarks: r.CacheMarks, Pass: r.Pass, PassTeam: r.PassTeam, LogBodies: keepsBodies(c, r)}
 		for _, u := range r.To {
-			up := gateway.Upstream{Model: u.Model, Health: u.Health, Timing: timing(u.Timing), Priority: u.Priority, MaxInFlight: u.MaxInFlight, Way: gateway.Way{Tools: provider.RouteKind(u.Tools), Style: u.Style}}
+			up := gateway.Upstream{Model: u.Model, Health: u.Health, DriftEvery: u.DriftEvery, DriftBelow: u.DriftBelow, Timing: timing(u.Timing), Priority: u.Priority, MaxInFlight: u.MaxInFlight, Way: gateway.Way{Tools: provider.RouteKind(u.Tools), Style: u.Style, Gate: openmodel.GateOf(u.Gate)}}
 			if u.Weight != nil {
 				up.Weight, up.Off = *u.Weight, *u.Weight == 0
 			}
@@ -87,7 +87,7 @@ func upstreamOpener(s *settings.Settings) (func(string, gateway.Way) (llm.Model,
 		if err != nil {
 			return nil, err
 		}
-		c.Route, c.Style = way.Tools, way.Style
+		c.Route, c.Style, c.Gate = way.Tools, way.Style, cmp.Or(way.Gate, c.Gate)
 		c.StrictByCheck = true // the vendors' libraries always ask for strict schemas
 		clients[way] = c
 	}
@@ -175,7 +175,7 @@ func gatewaySetup(s *settings.Settings, log *slog.Logger) (gateway.Setup, error)
 	return gateway.Setup{
 		Open: open, Inside: []string{"sim/", "sim/" + openmodel.ScriptPrefix, "agent/"}, Forward: other.Forwarder, Routes: GatewayRoutes(c), MaxBody: c.MaxBody, KeepAlive: c.KeepAlive, MaxRequests: c.Ops.MaxRequests,
 		BodyTime: c.Ops.BodyTimeout, WriteTime: c.Ops.WriteTimeout, AnswerLife: c.Ops.AnswersFor, Log: log, Reserve: reserve,
-		Secrets: gatewaySecrets(s), MaxKeptBody: c.Keys.BodySize,
+		Agreement: agreement, Secrets: gatewaySecrets(s), MaxKeptBody: c.Keys.BodySize,
 	}, nil
 }
 

@@ -19,7 +19,9 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/runstore"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/toolset"
+	"github.com/toolpost/toolpost/eval"
 	"github.com/toolpost/toolpost/internal/shorten"
+	"github.com/toolpost/toolpost/internal/usercatalog"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -157,7 +159,7 @@ func (w *Session) Agent(approve approving, check Checking) *agent.Agent {
 	}
 	ag := &agent.Agent{
 		Model: Redact(w.Opened, w.KnownSecrets.Values), ID: w.Found.ID, System: system, Store: w.Store, MaxTurns: w.MaxTurns, Offer: w.offer(), Compact: agent.Summarize,
-		Tools: &invoke.Runner{Tools: w.ToolSet, Policy: invoke.AskFirst(nil), Approve: approve, Output: w.results()},
+		Tools: &invoke.Runner{Tools: w.ToolSet, Policy: invoke.AskFirst(nil), Approve: approve, Output: w.results(), Cache: w.Cache},
 	}
 	ag.Request.Temperature, ag.Request.MaxTokens = w.Temperature, w.MaxTokens
 	if w.better != nil {
@@ -198,6 +200,22 @@ func (w *Session) offer() tool.Selection {
 		b.Cost = w.ToolTokens
 	}
 	return b
+}
+
+// Prefer offers tools to an agent as recorded outcomes suggest for a task; see 'toolpost eval learn'.
+func (w *Session) Prefer(a *agent.Agent, task string) error {
+	file, err := usercatalog.Beside(eval.LessonsFile)
+	if err != nil {
+		return nil // without a folder of the user nothing was learned
+	}
+	lessons, err := eval.ReadLessons(file)
+	if err != nil {
+		return err
+	}
+	if l, known := lessons[w.Found.ID]; known {
+		a.Offer = l.Offer(task, a.Offer)
+	}
+	return nil
 }
 
 // Announce returns the model and the reason for its choice, "" if the user named the model.

@@ -53,8 +53,11 @@ type UpstreamConfig struct {
 	Weight *int   `yaml:"weight" help:"its share of the requests, a whole number; 0 takes it out of the selection" default:"1"` // nil means 1
 	Tools  string `yaml:"tools" help:"how it is asked for calls: native, constrained, prompted" default:"what the catalogue knows"`
 	Style  string `yaml:"style" help:"the notation that is taught where calls are prompted; see [emulation](../emulation.md)"`
+	Gate   string `yaml:"gate" help:"who chooses the tools of a model of up to a billion parameters: auto (Toolpost) or off (the model)" default:"gate of the configuration"`
 
 	Health      time.Duration `yaml:"health" help:"the interval of health checks, which cost nothing" unset:"never"`
+	DriftEvery  time.Duration `yaml:"drift_every" help:"the interval of [drift checks](../evaluation.md#in-the-gateway), which cost tokens" unset:"never"`
+	DriftBelow  float64       `yaml:"drift_below" help:"the agreement with the first result, from 0 to 1, below which the upstream is skipped while another is available" unset:"never skipped"`
 	Timing      TimingConfig  `yaml:",inline"`
 	Priority    int           `yaml:"priority" help:"upstreams with the lowest number are asked first, the others when those fail" unset:"first"`
 	MaxInFlight int           `yaml:"max_in_flight" help:"concurrent requests of the upstream; further ones go to the next upstream, or are refused with status 429" unset:"no limit" min:"1"`

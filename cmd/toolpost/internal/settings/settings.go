@@ -31,7 +31,6 @@ import (
 	"github.com/toolpost/toolpost/internal/formats"
 	"github.com/toolpost/toolpost/internal/outbound"
 	"github.com/toolpost/toolpost/internal/secret"
-	"github.com/toolpost/toolpost/internal/shorten"
 	"github.com/toolpost/toolpost/internal/tables"
 	"github.com/toolpost/toolpost/internal/yamlcheck"
 	"github.com/toolpost/toolpost/journal"
@@ -62,7 +61,8 @@ type Settings struct {
 type ModelOptions struct {
 	Model     string                    "yaml:\"model\" env:\"TOOLPOST_MODEL\" help:\"the model to ask, like ollama/qwen3:8b\" flag:\"the `MODEL` to ask, like ollama/qwen3:8b; found by itself if not given\" short:\"m\" example:\"ollama/qwen3:8b\""
 	Stronger  string                    `yaml:"stronger" env:"TOOLPOST_STRONGER" help:"the model to ask when calls keep failing" example:"anthropic/claude-sonnet-4-5"`
-	Local     []string                  `yaml:"local" env:"TOOLPOST_LOCAL" help:"the servers to look for on this machine, or none" words:"ollama llamacpp vllm lmstudio none" example:"[ollama, llamacpp, vllm, lmstudio]"`
+	Local     []string                  `yaml:"local" env:"TOOLPOST_LOCAL" help:"the servers to look for on this machine, or none" values:"ollama llamacpp vllm lmstudio none" example:"[ollama, llamacpp, vllm, lmstudio]"`
+	Gate      string                    "yaml:\"gate\" env:\"TOOLPOST_GATE\" help:\"who chooses the tools of a model of up to a billion parameters: auto (Toolpost) or off (the model)\" flag:\"who chooses the tools of a model of up to a billion parameters: auto (Toolpost) or off (the model)\" values:\"auto off\" example:\"off\""
 	Limits    LimitsConfig              `yaml:"limits" help:"where an answer is given up: bytes, text, thinking, events, time, idle" example:"{text: 1000000, idle: 5m}"`
 	Providers map[string]ProviderConfig `yaml:"providers" help:"your own servers, and further accounts, regions and endpoints of vendors"`
 	// AgentPrograms are the programs of the agent/NAME models.
@@ -74,10 +74,10 @@ type ModelOptions struct {
 // ToolOptions choose the tools and what they may do.
 type ToolOptions struct {
 	Root    string   "yaml:\"root\" env:\"TOOLPOST_ROOT\" help:\"the folder that tools may see\" flag:\"the `FOLDER` that tools may see\" example:\".\""
-	Allow   []string `yaml:"allow" env:"TOOLPOST_ALLOW" help:"what tools may do besides reading: write, exec, net" flag:"let tools do more than read: write, exec, net" words:"write exec net" example:"[write]"`
+	Allow   []string `yaml:"allow" env:"TOOLPOST_ALLOW" help:"what tools may do besides reading: write, exec, net" flag:"let tools do more than read: write, exec, net" values:"exec net write" example:"[write]"`
 	Sandbox bool     `yaml:"sandbox" env:"TOOLPOST_SANDBOX" help:"whether programs are kept to that folder" flag:"keep the programs that tools run to the folder of --root (Linux)" example:"false"`
 	Tools   []string "yaml:\"tools\" env:\"TOOLPOST_TOOLS\" help:\"files that describe more tools\" flag:\"`FILE` that describes more tools, or gives built-in ones other words\" example:\"[tools.yaml]\""
-	Lanes   []string "yaml:\"lanes\" env:\"TOOLPOST_LANES\" help:\"the lane of a tool that the vendor, an MCP server or Toolpost could run\" flag:\"the runner of a tool that several could run: `LANE` or TOOL=LANE, where LANE is auto, native (the vendor), mcp, local or never; may be repeated\" words:\"auto native mcp local never\" example:\"[auto]\"" // see ParseLanes
+	Lanes   []string "yaml:\"lanes\" env:\"TOOLPOST_LANES\" help:\"the lane of a tool that the vendor, an MCP server or Toolpost could run\" flag:\"the runner of a tool that several could run: `LANE` or TOOL=LANE, where LANE is auto, native (the vendor), mcp, local or never; may be repeated\" values:\"auto native mcp local never\" example:\"[auto]\"" // see ParseLanes
 	// MCPServers are the MCP servers whose tools are used.
 	MCPServers map[string]config.ServerEntry `yaml:"mcp_servers" help:"MCP servers whose tools are used"`
 
@@ -91,7 +91,8 @@ type RunOptions struct {
 	MaxTurns    int           `yaml:"max_turns" env:"TOOLPOST_MAX_TURNS" help:"how many turns with tools there may be" flag:"how many turns with tools there may be" example:"20"`
 	MaxTokens   int           `yaml:"max_tokens" env:"TOOLPOST_MAX_TOKENS" help:"how long one answer of the model may be" flag:"how many tokens one answer of the model may have; its own default if not given" example:"4096"`
 	ToolTokens  int           `yaml:"tool_tokens" env:"TOOLPOST_TOOL_TOKENS" help:"how many tokens the definitions of the tools may have" flag:"how many tokens the definitions of the tools may have; an eighth of the model's context, 4000 to 16000, if not given" example:"8000"`
-	Results     string        `yaml:"results" env:"TOOLPOST_RESULTS" help:"how much of the tools' results the model is shown: detailed, concise or minimal" flag:"how much of the tools' results the model is shown: detailed, concise or minimal; it can ask for the rest" words:"detailed concise minimal" example:"concise"`
+	Results     string        `yaml:"results" env:"TOOLPOST_RESULTS" help:"how much of the tools' results the model is shown: detailed, concise or minimal" flag:"how much of the tools' results the model is shown: detailed, concise or minimal; it can ask for the rest" values:"detailed concise minimal" example:"concise"`
+	Cache       bool          `yaml:"cache" env:"TOOLPOST_CACHE" help:"whether a reading call that is repeated with the same arguments is answered from memory, until something may have changed" flag:"answer a reading call that is repeated with the same arguments from memory, until something may have changed" example:"false"`
 	Budget      string        "yaml:\"budget_usd\" env:\"TOOLPOST_BUDGET_USD\" help:\"what the models of a run, or of a chat, may cost, in US dollars\" flag:\"what the models of a run, or of a whole chat, may cost, in US `DOLLARS`; no bound if not given\" example:\"0.50\""
 	Timeout     time.Duration "yaml:\"timeout\" env:\"TOOLPOST_TIMEOUT\" help:\"how long a run, or a turn of chat, may take, like 10m\" flag:\"how long a run, or a turn of chat, may take, like `10m`; no bound if not given\" example:\"10m\""
 	Temperature *float64      `yaml:"temperature" env:"TOOLPOST_TEMPERATURE" help:"how freely the model chooses words, 0 to 2; 0 is always the likeliest" flag:"how freely the model chooses words, 0 to 2; its own default if not given" example:"0"`
@@ -134,7 +135,7 @@ func (l LimitsConfig) String() string {
 }
 
 // Setting is the declaration of a setting: the key, the variable (env), the meaning (help), the usage of its flag (flag,
-// short), the words that it may be or that its list may have (words), and an example. A setting without a variable can only
+// short), the words that it or its list may have (values), and an example. A setting without a variable can only
 // be set in the file.
 type Setting struct {
 	Key, Env, Help, Example string
@@ -147,7 +148,7 @@ type Setting struct {
 var Table = func() (rows []Setting) {
 	for _, f := range configcheck.Fields(reflect.TypeFor[Settings]()) {
 		row := Setting{Key: f.Key, Env: f.Tag.Get("env"), Help: f.Tag.Get("help"), Example: f.Tag.Get("example"), flag: f.Tag.Get("flag"), short: f.Tag.Get("short"), field: f}
-		if row.Words = strings.Fields(f.Tag.Get("words")); f.Type.Kind() == reflect.Bool {
+		if row.Words = f.Words(); f.Type.Kind() == reflect.Bool {
 			row.Words = []string{"true", "false"}
 		}
 		rows = append(rows, row)
@@ -240,6 +241,25 @@ func (row Setting) Set(s *Settings, value string) error {
 		*p = &x
 	}
 	return nil
+}
+
+// unknownWord returns the first word of a setting that is not among those that it declares. A word with = has a form that
+// its setting checks.
+func (row Setting) unknownWord(s *Settings) (word string, found bool) {
+	var list []string
+	switch p := row.Value(s).(type) {
+	case *string:
+		list = []string{*p}
+	case *[]string:
+		list = *p
+	}
+	i := slices.IndexFunc(list, func(word string) bool {
+		return len(row.Words) > 0 && word != "" && !strings.Contains(word, "=") && !slices.Contains(row.Words, word)
+	})
+	if i < 0 {
+		return "", false
+	}
+	return list[i], true
 }
 
 // take applies a value, unless a flag set the setting.
@@ -556,9 +576,7 @@ type settingCheck struct {
 
 func (s *Settings) checks() []settingCheck {
 	return []settingCheck{
-		{"allow", func() error { return CheckAllow(s.Allow) }},
 		{"lanes", func() error { _, err := ParseLanes(s.Lanes); return err }},
-		{"results", func() error { _, err := shorten.ParseMode(cmp.Or(s.Results, "detailed")); return err }},
 		{"budget_usd", func() error { _, err := s.Money(); return err }},
 		{"tasks", func() error { return checkTasks(s.Tasks) }},
 		{"mcp_servers", s.checkServers},
@@ -580,8 +598,15 @@ func (s *Settings) Problems() (list []error) {
 		key, _, _ := strings.Cut(path, ".")
 		list = append(list, SettingError{cmp.Or(s.Sources[key], "the settings"), path, fmt.Errorf(format, args...)})
 	}
+	var reported []string
+	for _, row := range Table {
+		if word, ok := row.unknownWord(s); ok {
+			reported = append(reported, row.Key)
+			wrong(row.Key, "%s: %q is not one of %s", row.Key, word, strings.Join(row.Words, ", "))
+		}
+	}
 	for _, c := range s.checks() {
-		if err := c.check(); err != nil {
+		if err := c.check(); err != nil && !slices.Contains(reported, c.key) {
 			wrong(c.key, c.key+": %w", err)
 		}
 	}
@@ -610,9 +635,6 @@ func (s *Settings) Problems() (list []error) {
 	}
 	if t := s.Temperature; t != nil && (*t < 0 || *t > 2) {
 		wrong("temperature", "temperature is %g; it can be 0 to 2", *t)
-	}
-	if i := slices.IndexFunc(s.Local, func(name string) bool { return name != "none" && !slices.Contains(LocalServers, name) }); i >= 0 {
-		wrong("local", "local: %q is not one of %s, none", s.Local[i], strings.Join(LocalServers, ", "))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Providers)) {
 		if problem := NameProblem(name); problem != "" {

@@ -40,7 +40,7 @@ OpenAPI 3 document each operation is a tool.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newToolsList(), newToolsAudit(), newToolsSelect(), newToolsCall(), newToolsAdd())
+	cmd.AddCommand(newToolsList(), newToolsAudit(), newToolsSelect(), newToolsCall(), newToolsAdd(), newToolsEnhance())
 	return cmd
 }
 

@@ -10,10 +10,12 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/term"
 	"github.com/toolpost/toolpost/internal/advice"
+	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
+	"github.com/toolpost/toolpost/refine"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -22,9 +24,9 @@ func noteOf(ev llm.Event) string {
 	switch ev := ev.(type) {
 	case provider.RequestRetry:
 		return fmt.Sprintf("%s; trying again in %s, attempt %d of %d: %s", cli.KindWords(ev.Kind), cli.ShortDuration(ev.Wait), ev.Attempt+1, ev.Of, cli.InOneLine(ev.Problem))
-	case agent.AnswerRetry:
+	case refine.AnswerRetry:
 		return fmt.Sprintf("asking again after %s, attempt %d of %d%s: %s", ev.Cause, ev.Attempt+1, ev.Max, After(cli.ShortDuration(ev.Delay), ev.Delay > 0), cli.InOneLine(ev.Error))
-	case agent.Recovery:
+	case refine.Recovery:
 		return fmt.Sprintf("asking the model to mend its answer, %d of %d (%s): %s", ev.Attempt, ev.Max, ev.Cause, cli.InOneLine(ev.Error))
 	case agent.Switched:
 		return fmt.Sprintf("%s continues in place of %s: %s", ev.To, ev.From, cli.InOneLine(ev.Why))
@@ -129,6 +131,15 @@ func strategy(e *tool.Error, attempt int) string {
 // VerboseUsage describes the flag that shows all warnings.
 const VerboseUsage = "show every warning, also those about how the answer was made, and logs and progress of MCP servers"
 
+// FromMemory reports whether a warning means that the model answers without having seen a tool.
+func FromMemory(ev llm.Event) bool {
+	w, ok := ev.(llm.Warning)
+	return ok && w.Feature == emulate.FromMemory
+}
+
+// MemoryNote is the last line of an answer without tools to a request that needs one.
+const MemoryNote = "no tool was offered; this answer is from memory"
+
 // warnings collects warnings and reports each kind once, in one line: the first warning, and the number of further ones
 // that came at the same time. Warnings that a person can do nothing about are left out unless All is set.
 type warnings struct {
@@ -149,7 +160,7 @@ func quiet(w llm.Warning) bool {
 	case llm.Degraded:
 		return w.Feature == "tools.examples" || w.Feature == "schema" || w.Feature == "text parts" || w.Feature == "failed"
 	case llm.Emulated:
-		return w.Feature != "gate"
+		return true // the end of the answer reports an answer from memory
 	}
 	return false
 }
@@ -168,7 +179,7 @@ var codeWords = map[llm.WarningCode]string{
 
 // featureWords replace names of features that only programs know.
 var featureWords = map[string]string{
-	"gate": "tools", "one_call": "parallel calls", "state": "conversation", "finish": "end of the answer", "tool_calls": "tool calls",
+	"gate": "choice of tools", "one_call": "parallel calls", "state": "conversation", "finish": "end of the answer", "tool_calls": "tool calls",
 	"tools.examples": "examples of tools", "max_tokens": "length of the answer", "n": "number of answers",
 }
 
@@ -208,7 +219,7 @@ func (w *warnings) add(next llm.Warning) string {
 	if w.seen == nil {
 		w.seen, w.said = make(map[llm.Warning]bool), make(map[warningKind]bool)
 	}
-	if !w.All && quiet(next) {
+	if !w.All && quiet(next) || FromMemory(next) { // the end of the answer says the latter
 		return ""
 	}
 	kind := warningKind{next.Code, next.Feature}

@@ -44,6 +44,7 @@ type Printer struct {
 	frame    int
 	column   bool      // out is in the middle of a line
 	said     bool      // the answer of the turn has text
+	memory   bool      // the model was offered no tool, and the request names something to look at
 	paused   bool      // a question is shown
 	told     time.Time // last progress line on a log that is not a terminal
 	failure  error
@@ -107,6 +108,9 @@ func (pr *Printer) settle() {
 	pr.erase()
 	pr.release(true)
 	pr.endLine()
+	if pr.memory {
+		pr.note(MemoryNote)
+	}
 }
 
 // Event shows one event. An error means that the output cannot be written.
@@ -119,6 +123,7 @@ func (pr *Printer) Event(ev llm.Event) error {
 	switch ev := ev.(type) {
 	case llm.Warning:
 		pr.warnings.All = pr.Verbose
+		pr.memory = pr.memory || FromMemory(ev)
 		pr.note(pr.warnings.add(ev))
 	case llm.TextDelta:
 		pr.text(ev.Text)
@@ -130,6 +135,7 @@ func (pr *Printer) Event(ev llm.Event) error {
 		pr.release(!pr.Quiet)
 		pr.endLine()
 		pr.status, pr.since, pr.said = "asking "+ev.Model, time.Now(), false
+		pr.memory = false
 	case llm.Finish:
 		pr.status = ""
 	default:
@@ -205,6 +211,13 @@ func (pr *Printer) note(text string) {
 		return
 	}
 	pr.Line(strings.Join(term.Wrap(text, pr.width(), pr.Palette.Dim("· "), pr.Palette.Dim), "\n"))
+}
+
+// Note writes a note after the end of a run.
+func (pr *Printer) Note(text string) {
+	pr.mu.Lock()
+	defer pr.mu.Unlock()
+	pr.note(text)
 }
 
 // text writes the model's text as it arrives.

@@ -12,9 +12,11 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/internal/emulate"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/refine"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -41,7 +43,7 @@ func turnEvents() []llm.Event {
 		invoke.Ended{CallID: "c1", Took: 12 * time.Millisecond}, invoke.Outcome{Call: read, Result: result("c1", "first\nsecond\x1b[2J\nthird")},
 		invoke.Ended{CallID: "c2", Took: 1500 * time.Millisecond},
 		invoke.Outcome{Index: 1, Call: call("c2", "list_files", `{}`), Error: tool.Errorf(tool.Timeout, "it took\ntoo long")},
-		agent.Recovery{Attempt: 1, Max: 2, Cause: "validation", Error: "path is missing"},
+		refine.Recovery{Attempt: 1, Max: 2, Cause: "validation", Error: "path is missing"},
 		agent.Turn{N: 2, Max: 20, Model: "some/model"},
 		llm.TextDelta{Text: "It says \x1b]0;title\x07first."},
 	}
@@ -231,6 +233,7 @@ func TestWarningsWithoutRemedyNeedVerbose(t *testing.T) {
 		{Code: llm.Ignored, Feature: "seed", Detail: "this vendor has no seed"},
 		{Code: llm.SuspectedCall, Detail: "text looks like a call"},
 		{Code: llm.Emulated, Feature: "gate", Detail: "no tool fits the request"},
+		{Code: llm.Emulated, Feature: emulate.FromMemory, Detail: MemoryNote},
 	}
 	show := func(verbose bool) string {
 		var out, log bytes.Buffer
@@ -245,11 +248,12 @@ func TestWarningsWithoutRemedyNeedVerbose(t *testing.T) {
 		stop()
 		return log.String()
 	}
-	want := "· not used (seed): this vendor has no seed\n· not run: text looks like a call\n· tools: no tool fits the request\n"
-	if got := show(false); got != want {
+	want := "· not used (seed): this vendor has no seed\n· not run: text looks like a call\n"
+	last := "· " + MemoryNote + "\n" // ends every answer from memory
+	if got := show(false); got != want+last {
 		t.Errorf("without -v:\n%s", got)
 	}
-	if got := show(true); got != "· tool calls: calls were in the text\n· output: a comma was removed\n"+want {
+	if got := show(true); got != "· tool calls: calls were in the text\n· output: a comma was removed\n"+want+"· choice of tools: no tool fits the request\n"+last {
 		t.Errorf("with -v:\n%s", got)
 	}
 }

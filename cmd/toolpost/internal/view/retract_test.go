@@ -10,6 +10,7 @@ import (
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/refine"
 )
 
 // takenBack holds the events of an answer that breaks off and is requested again.
@@ -18,7 +19,7 @@ var takenBack = []llm.Event{
 	llm.Warning{Code: llm.Degraded, Feature: "context", Detail: "one"},
 	llm.ThinkingDelta{Text: "Hm."}, llm.TextDelta{Text: "Half\nan ans"}, llm.CallStart{ID: "c1", Name: "read_file"},
 	llm.Retract{Why: "it broke off"},
-	agent.AnswerRetry{Attempt: 1, Max: 3, Cause: "incomplete", Error: "it broke off"},
+	refine.AnswerRetry{Attempt: 1, Max: 3, Cause: "incomplete", Error: "it broke off"},
 	llm.TextDelta{Text: "A whole answer."},
 }
 

@@ -51,6 +51,7 @@ type Transcript struct {
 	Warnings warnings
 	Status   string // activity of the model while it sends no text
 	answer   int    // index in items of the turn's answer
+	memory   bool   // the model was offered no tool, and the request names something to look at
 }
 
 func NewTranscript(p cli.Palette) *Transcript {
@@ -138,6 +139,7 @@ func (t *Transcript) Event(ev llm.Event) {
 	}
 	switch ev := ev.(type) {
 	case llm.Warning:
+		t.memory = t.memory || FromMemory(ev)
 		t.Add(Noted, t.Warnings.add(ev))
 	case llm.TextDelta:
 		t.Status = ""
@@ -146,11 +148,25 @@ func (t *Transcript) Event(ev llm.Event) {
 		t.Status = "thinking"
 		t.grow(thought, ev.Text)
 	case agent.Turn:
-		t.Status, t.answer = "asking "+ev.Model, len(t.Items)
+		t.Status, t.answer, t.memory = "asking "+ev.Model, len(t.Items), false
 	case llm.Retract:
 		t.retract()
 	default:
 		t.other(ev)
+	}
+}
+
+// End adds the notes after the last answer of a turn.
+func (t *Transcript) End(messages []llm.Message) {
+	t.Status = ""
+	t.Add(Noted, t.Warnings.Flush())
+	t.Add(Noted, t.Warnings.End())
+	if t.memory {
+		t.Add(Noted, MemoryNote)
+	}
+	t.memory = false
+	for _, line := range Unfounded(messages) {
+		t.Add(Noted, line)
 	}
 }
 

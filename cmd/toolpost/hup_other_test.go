@@ -1,7 +1,0 @@
-//go:build !unix
-
-package main
-
-import "testing"
-
-func hangUp(*testing.T) bool { return false }
