@@ -35,7 +35,7 @@ span invoke_agent
 
 // TestUsage: a program that is called without what it needs says what that is.
 func TestUsage(t *testing.T) {
-	for _, name := range []string{"approval", "extend", "media", "resume", "switch"} {
+	for _, name := range []string{"approval", "extend", "image", "media", "resume", "switch"} {
 		if out, code := output(t, testkit.Build(t, name), t.TempDir(), nil); code != 1 || !strings.Contains(out, "usage: "+name+" ") || strings.Contains(out, "nil") {
 			t.Errorf("%s: exit status %d:\n%s", name, code, out)
 		}

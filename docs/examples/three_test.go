@@ -101,18 +101,27 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-// TestSwitch: each of these formats goes on with what another one began.
+// TestSwitch: each of six formats continues what each other one began, on servers that refuse what the vendors'
+// documentation forbids.
 func TestSwitch(t *testing.T) {
 	program, dir := testkit.Build(t, "switch"), t.TempDir()
-	server := httptest.NewServer(new(sim.Server))
+	server := httptest.NewServer(&sim.Server{Unknown: "sim/native+strict"})
 	defer server.Close()
-	openai, claude, gemini := "openai+"+server.URL+"/v1#sim/native", "anthropic+"+server.URL+"/v1#sim/native", "gemini+"+server.URL+"/v1beta#sim/native"
-	env := []string{"OPENAI_API_KEY=any", "ANTHROPIC_API_KEY=any", "GEMINI_API_KEY=any"}
-	for _, pair := range [][2]string{{openai, claude}, {claude, gemini}, {gemini, openai}} {
-		out, code := output(t, program, dir, env, pair[0], pair[1], "What is the weather in Oslo?")
-		for _, want := range []string{"turn 1 by " + pair[0] + "\n", "get_weather {\"city\":\"Oslo\"} ok\n", "turn 2 by " + pair[1] + "\n", "sunny in Oslo", "finished 4 messages"} {
-			if !strings.Contains(out, want) {
-				t.Errorf("%s to %s: exit status %d, no %q in\n%s", pair[0], pair[1], code, want, out)
+	env := []string{"OPENAI_API_KEY=any", "ANTHROPIC_API_KEY=any", "GEMINI_API_KEY=any", "AWS_BEARER_TOKEN_BEDROCK=any"}
+	var ids []string
+	for _, id := range []string{"openai+%#gpt-5", "openai+responses+%#gpt-5", "anthropic+%#claude-sonnet-4-5", "gemini+%#gemini-3-pro-preview", "ollama+%#qwen3:8b", "bedrock+%#anthropic.claude-sonnet-4-5-20250929-v1:0"} {
+		ids = append(ids, strings.Replace(id, "%", server.URL, 1))
+	}
+	for _, from := range ids {
+		for _, to := range ids {
+			if from == to {
+				continue
+			}
+			out, code := output(t, program, dir, env, from, to, "What is the weather in Oslo?")
+			for _, want := range []string{"turn 1 by " + from + "\n", "get_weather {\"city\":\"Oslo\"} ok\n", "turn 2 by " + to + "\n", "sunny in Oslo", "finished 4 messages"} {
+				if code != 0 || !strings.Contains(out, want) {
+					t.Errorf("%s to %s: exit status %d, no %q in\n%s", from, to, code, want, out)
+				}
 			}
 		}
 	}

@@ -123,10 +123,14 @@ type InvalidError struct{ Err error }
 func (e *InvalidError) Error() string { return e.Err.Error() }
 func (e *InvalidError) Unwrap() error { return e.Err }
 
-// Create creates a key from k and returns it with its secret. It ignores the ID and the times of k, except Expires. The
-// secret cannot be read again.
-func (b *Book) Create(ctx context.Context, k Key) (Key, string, error) {
-	if err := k.check(); err != nil {
+// Create creates a key from k, with these limits in addition to its own, and returns it with its secret. It ignores the
+// ID and the times of k, except Expires. The secret cannot be read again. A limit is a text like "money/month=50".
+func (b *Book) Create(ctx context.Context, k Key, limits ...string) (Key, string, error) {
+	err := addLimits(&k.Limits, limits)
+	if err == nil {
+		err = k.check()
+	}
+	if err != nil {
 		return Key{}, "", fmt.Errorf("access: %w", &InvalidError{err})
 	}
 	k.ID, k.Created, k.Revoked, k.Rotated = newID(), b.now().Truncate(time.Second), time.Time{}, time.Time{}
@@ -243,14 +247,28 @@ func (b *Book) Keys(ctx context.Context) ([]Key, error) {
 	return keys, err
 }
 
+// addLimits appends limits in their text form to a copy of the list.
+func addLimits(list *[]Quota, limits []string) error {
+	all := slices.Clip(*list)
+	for _, s := range limits {
+		l, err := ParseQuota(s)
+		if err != nil {
+			return err
+		}
+		all = append(all, l)
+	}
+	*list = all
+	return nil
+}
+
 // Teams returns all teams, by name.
 func (b *Book) Teams(ctx context.Context) ([]Team, error) {
 	return list[Team](ctx, b.Store, teamRecord)
 }
 
-// SetTeam creates a team or replaces its limits.
-func (b *Book) SetTeam(ctx context.Context, t Team) error {
-	if err := errors.Join(checkName("team", t.Name), checkLimits(t.Limits)); err != nil {
+// SetTeam creates a team or replaces its limits, with these limits in addition to its own.
+func (b *Book) SetTeam(ctx context.Context, t Team, limits ...string) error {
+	if err := errors.Join(addLimits(&t.Limits, limits), checkName("team", t.Name), checkLimits(t.Limits)); err != nil {
 		return fmt.Errorf("access: %w", &InvalidError{err})
 	}
 	if err := b.checkNewTeam(ctx, t.Name); err != nil {

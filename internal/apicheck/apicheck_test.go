@@ -13,7 +13,7 @@ var update = flag.Bool("update", false, "write api/current.txt")
 
 const current = "../../api/current.txt"
 
-// maxNames limits the package-level names, without those of package eval.
+// maxNames limits the package-level names, without those of the packages eval and console, which still grow.
 const maxNames = 850
 
 // TestExportedNames compares the exported names with api/current.txt. An intended change is
@@ -24,9 +24,11 @@ func TestExportedNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d package-level names", TopLevel(lines))
-	promised := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.HasPrefix(line, "pkg eval, ") })
+	promised := slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
+		return strings.HasPrefix(line, "pkg eval, ") || strings.HasPrefix(line, "pkg console, ")
+	})
 	if n := TopLevel(promised); n > maxNames {
-		t.Errorf("%d package-level names without package eval; the limit is %d. A name that only packages of this module use belongs in an internal package", n, maxNames)
+		t.Errorf("%d package-level names without eval and console; the limit is %d. A name that only packages of this module use belongs in an internal package", n, maxNames)
 	}
 	if *update {
 		if err := os.MkdirAll(filepath.Dir(current), 0o755); err != nil {

@@ -8,8 +8,15 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"time"
 )
+
+// canSupervise is set by Supervise. A program that starts itself as a supervisor without that call would run its own main
+// again, and again in there, without an end.
+var canSupervise atomic.Bool
+
+var errNoSupervise = errors.New("this program cannot supervise commands: its main must call Supervise first")
 
 // Options configure the containment of a program. The zero value gives it a
 // separate group, which is ended with it: on Unix a process group, where a
@@ -47,6 +54,9 @@ func (o Options) Run(cmd *exec.Cmd) error {
 		}
 	}
 	if o.Supervised && supervises {
+		if !canSupervise.Load() {
+			return errNoSupervise
+		}
 		return o.supervised(cmd, g)
 	}
 	if err := g.start(); err != nil {

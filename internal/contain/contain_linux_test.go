@@ -287,3 +287,14 @@ func TestSandbox(t *testing.T) {
 		t.Error("a sandbox without a supervisor was no error")
 	}
 }
+
+// TestSupervisorNeedsSupervise runs a command in a program whose main did not call Supervise. Such a program must not
+// start itself.
+func TestSupervisorNeedsSupervise(t *testing.T) {
+	canSupervise.Store(false)
+	defer canSupervise.Store(true)
+	cmd := exec.CommandContext(t.Context(), "true")
+	if err := (Options{Supervised: true}).Run(cmd); err != errNoSupervise || cmd.Process != nil {
+		t.Errorf("%v, started %v", err, cmd.Process != nil)
+	}
+}

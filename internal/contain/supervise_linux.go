@@ -34,6 +34,7 @@ func supervisorArgs(sandbox []string, file string, args []string) []string {
 // Supervise makes a program able to supervise others. Call it first in main: in
 // a process that is a supervisor it does not return.
 func Supervise() {
+	canSupervise.Store(true)
 	if len(os.Args) < 2 || os.Args[0] != supervisorName {
 		return
 	}

@@ -223,3 +223,24 @@ func Keys[V any](object map[string]V) []string {
 	}
 	return slices.Sorted(maps.Keys(object))
 }
+
+// Marshal returns the JSON of a value that has one, without the escapes that only HTML needs.
+func Marshal(v any) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return json.RawMessage("null")
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+}
+
+// Decode returns a value of type T, and the zero value if raw has another type.
+func Decode[T any](raw json.RawMessage) T {
+	var v T
+	if len(raw) > 0 && json.Unmarshal(raw, &v) != nil {
+		var zero T
+		return zero
+	}
+	return v
+}

@@ -56,6 +56,7 @@ var layer = map[string]int{
 	"internal/advice":            2,  // what people can do after a failure
 	"internal/modeldb":           -1, // databases of models
 	"internal/outputfields":      1,  // outputs of Conductor workflows
+	"internal/typed":             1,  // structured answers as Go values
 	"internal/near":              0,
 	"internal/shorten":           0, // views of tool results
 	"internal/outside":           0,
@@ -93,7 +94,7 @@ var layer = map[string]int{
 	"internal/signing":    2,  // signatures of runs and stores
 	"internal/export":     3,  // REPLAY.jsonl and RECEIPT.json of a run
 	"internal/state":      1,  // a server's memory between requests
-	"gateway":             5, "mcpbridge": 5, "eval": 5,
+	"gateway":             5, "mcpbridge": 5, "eval": 5, "console": 5,
 	"cmd/toolpost": 6, "docs/examples": 6,
 }
 
@@ -170,18 +171,21 @@ var inner = map[string]int{
 	"cmd/toolpost/internal/task":      1, // words, standard input and attached files
 	"cmd/toolpost/internal/settings":  1, // the configuration: declarations and reading
 
-	"cmd/toolpost/internal/runstore":   3, // the record of runs
-	"cmd/toolpost/internal/toolset":    3, // the tools of the settings
-	"cmd/toolpost/internal/mcpservers": 3, // the MCP servers of the settings
-	"cmd/toolpost/internal/openmodel":  3, // the choice of a model, and opening it
-	"cmd/toolpost/internal/view":       3, // calls, warnings and the transcript for a person
-	"cmd/toolpost/internal/clitest":    2, // what tests of the command share
+	"cmd/toolpost/internal/runstore":    3, // the record of runs
+	"cmd/toolpost/internal/toolset":     3, // the tools of the settings
+	"cmd/toolpost/internal/mcpservers":  3, // the MCP servers of the settings
+	"cmd/toolpost/internal/openmodel":   3, // the choice of a model, and opening it
+	"cmd/toolpost/internal/view":        3, // calls, warnings and the transcript for a person
+	"cmd/toolpost/internal/clitest":     2, // what tests of the command share
+	"cmd/toolpost/internal/program":     7, // the table of commands, signals and exit codes
+	"cmd/toolpost/internal/programtest": 8, // the whole program in tests
 
 	"cmd/toolpost/internal/ask":     4, // questions about calls, and grants
 	"cmd/toolpost/internal/session": 4, // what a conversation needs, opened
 
 	"cmd/toolpost/internal/completion": 5, // commands, one package for each group
 	"cmd/toolpost/internal/config":     5,
+	"cmd/toolpost/internal/consolecmd": 5,
 	"cmd/toolpost/internal/doctor":     5,
 	"cmd/toolpost/internal/demo":       5,
 	"cmd/toolpost/internal/manual":     5,
@@ -235,6 +239,9 @@ func height(name string) (int, bool) {
 	return 0, false
 }
 
+// wholeProgram are packages with all commands. The external tests of a command may run the program.
+var wholeProgram = map[string]bool{"cmd/toolpost/internal/program": true, "cmd/toolpost/internal/programtest": true}
+
 func TestImportsPointDown(t *testing.T) {
 	for _, p := range list(t) {
 		name, ok := local(p.ImportPath)
@@ -251,8 +258,13 @@ func TestImportsPointDown(t *testing.T) {
 				check(t, name, from, to)
 			}
 		}
-		for _, path := range append(p.TestImports, p.XTestImports...) {
-			if to, ok := local(path); ok && !testOnly[to] && to != name {
+		for _, path := range p.TestImports {
+			if to, ok := local(path); ok && !testOnly[to] {
+				check(t, name, from, to)
+			}
+		}
+		for _, path := range p.XTestImports {
+			if to, ok := local(path); ok && !testOnly[to] && to != name && !(wholeProgram[to] && strings.HasPrefix(name, "cmd/toolpost/internal/")) {
 				check(t, name, from, to)
 			}
 		}

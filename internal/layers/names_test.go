@@ -106,7 +106,7 @@ func TestImportedTypeNamesHaveOneMeaning(t *testing.T) {
 var words = map[string]struct{ meaning, names string }{
 	"again": {"nothing: another attempt is a retry, and a call of unknown outcome that is made once more a repeat", ""},
 	"budget": {"how much may be used up before something ends", `
-		agent.Agent.RetryBudget eval.ErrBudget invoke.Budget invoke.Runner.Budget llm.NewRetryBudget llm.Request.RetryBudget llm.RetryBudget`},
+		agent.Agent.RetryBudget agent.BudgetError eval.ErrBudget invoke.Budget invoke.Runner.Budget llm.NewRetryBudget llm.Request.RetryBudget llm.RetryBudget`},
 	"outcome": {"how a call ended", `
 		invoke.Outcome journal.KindOutcome journal.OutcomeRecord journal.UnknownOutcomeError`},
 	"plan": {"what is to be done, and in which order", `
@@ -119,7 +119,7 @@ var words = map[string]struct{ meaning, names string }{
 		journal.Receipt.Repairs journal.RepairRecord journal.RepairRecord.Repairs llm.Provenance.Repairs llm.Repair llm.RepairClass
 		llm.Repaired observe.ToolCall.Repairs`},
 	"retry": {"another attempt after one that failed", `
-		agent.Agent.RetryBudget agent.AnswerRetry agent.Retry eval.ModelSummary.Retries eval.Trial.Retries invoke.ToolRetry llm.Error.RetryAfter llm.NewRetryBudget llm.Request.RetryBudget
+		agent.Agent.RetryBudget agent.Retry eval.ModelSummary.Retries eval.Trial.Retries invoke.ToolRetry llm.Error.RetryAfter llm.NewRetryBudget llm.Request.RetryBudget
 		llm.RetryBudget observe.ModelCall.Retries observe.Retry observe.ToolCall.Retries provider.Client.Retry provider.RequestRetry
 		provider.RetryPolicy refine.AnswerRetry refine.Defect.RetryCause refine.Retrier refine.Retry refine.RetryReason
 		tool.Error.RetryAfter tool.Error.ShouldRetry`},

@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// Tasks is a server of revision 2025-11-25 whose tools run only as tasks, except plain. It writes what happens to a file, a line
-// each.
+// Tasks is a server whose tools run as tasks, except plain. It writes what happens to a file, a line each.
 type Tasks struct {
-	File string
+	File   string
+	Newest bool // revision 2026-07-28, with the extension for tasks; else 2025-11-25
 
 	mu      sync.Mutex
 	polls   map[string]int
@@ -24,7 +24,8 @@ var taskTools = []string{"order", "slow", "fails", "refused", "forgets", "cancel
 
 // tasks serves a [Tasks] by standard input and output.
 func tasks(file string) {
-	s := &Tasks{File: file}
+	file, newest := strings.CutPrefix(file, "newest ")
+	s := &Tasks{File: file, Newest: newest}
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
 		for _, line := range s.Answer(in.Bytes()) {
@@ -50,6 +51,10 @@ func (s *Tasks) Answer(message []byte) []string {
 		Params struct {
 			Name, TaskID string
 			Task         *struct{ TTL int64 }
+			Meta         struct {
+				Can struct{ Extensions map[string]any } `json:"io.modelcontextprotocol/clientCapabilities"`
+			} `json:"_meta"`
+			InputResponses json.RawMessage
 		}
 	}
 	_ = json.Unmarshal(message, &m)
@@ -63,6 +68,17 @@ func (s *Tasks) Answer(message []byte) []string {
 	}
 	failed := func(code int, text string) []string {
 		return answer(fmt.Sprintf(`"error":{"code":%d,"message":%q}`, code, text))
+	}
+	if s.Newest && len(m.ID) > 0 {
+		_, can := m.Params.Meta.Can.Extensions["io.modelcontextprotocol/tasks"]
+		text, code, problem := s.newest(m.Method, m.Params.Name, m.Params.TaskID, can, m.Params.InputResponses)
+		if problem != "" {
+			return failed(code, problem)
+		}
+		if !strings.HasPrefix(text, `"resultType"`) {
+			text = `"resultType":"complete",` + text
+		}
+		return answer(`"result":{` + text + `}`)
 	}
 	switch {
 	case len(m.ID) == 0:
@@ -107,6 +123,58 @@ func (s *Tasks) Answer(message []byte) []string {
 		return answer(`"result":{"content":[{"type":"text","text":"placed"}],"structuredContent":{"order":1234567890123456789}}`)
 	}
 	return failed(-32601, "no such method")
+}
+
+// newest is the answer of revision 2026-07-28, without its type.
+func (s *Tasks) newest(method, tool, id string, can bool, responses json.RawMessage) (result string, code int, problem string) {
+	switch {
+	case method == "server/discover":
+		return `"supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}},"serverInfo":{"name":"tasks","version":"1"},"ttlMs":0,"cacheScope":"public"`, 0, ""
+	case method == "tools/list":
+		tools := []string{`{"name":"plain","inputSchema":{"type":"object"}}`}
+		for _, name := range taskTools {
+			tools = append(tools, `{"name":"`+name+`","inputSchema":{"type":"object"}}`)
+		}
+		return `"tools":[` + strings.Join(tools, ",") + `],"ttlMs":0,"cacheScope":"public"`, 0, ""
+	case method == "tools/call" && tool == "plain":
+		return `"content":[{"type":"text","text":"plain"}]`, 0, ""
+	case method == "tools/call" && !can:
+		return "", -32021, "the client does not know tasks"
+	case method == "tools/call":
+		s.note("began " + tool)
+		return `"resultType":"task",` + newestTask(tool, "working"), 0, ""
+	case method == "tasks/update":
+		s.note("answered " + id + " " + string(responses))
+		s.results[id] = "answered"
+		return `"_meta":{}`, 0, ""
+	case method == "tasks/cancel":
+		s.note("cancelled " + id)
+		return `"_meta":{}`, 0, ""
+	case method == "tasks/get" && id == "forgets":
+		return "", -32602, "unknown task"
+	case method != "tasks/get":
+		return "", -32601, "no such method"
+	}
+	s.polls[id]++
+	status := s.status(id)
+	state := `,"result":{"resultType":"complete","content":[{"type":"text","text":"placed"}],"structuredContent":{"order":1234567890123456789}}`
+	switch {
+	case status == "working":
+		state = ""
+	case id == "fails":
+		status, state = "completed", `,"result":{"isError":true,"content":[{"type":"text","text":"no stock"}]}`
+	case id == "refused":
+		state = `,"error":{"code":-32603,"message":"out of paper"}`
+	case id == "asks" && s.results[id] != "":
+		status, state = "completed", `,"result":{"content":[{"type":"text","text":"answered"}]}`
+	case id == "asks":
+		state = `,"inputRequests":{"sure":{"method":"elicitation/create","params":{"mode":"form","message":"sure?","requestedSchema":{"type":"object","properties":{"ok":{"type":"boolean"}}}}}}`
+	}
+	return newestTask(id, status) + state, 0, ""
+}
+
+func newestTask(id, status string) string {
+	return fmt.Sprintf(`"taskId":%q,"status":%q,"statusMessage":"step of %s","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":60000,"pollIntervalMs":50`, id, status, id)
 }
 
 func taskOf(id, status string) string {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/toolpost/toolpost/internal/testkit"
 )
 
 // recipes are the files that docs/extend.md tells a reader to copy. Each recipe
@@ -22,6 +24,7 @@ var recipes = map[string][]string{
 }
 
 func TestRecipesWorkOutsideTheModule(t *testing.T) {
+	testkit.Long(t, "it compiles and links four test programs in another module")
 	page, err := os.ReadFile("../../docs/extend.md")
 	if err != nil {
 		t.Fatal(err)

@@ -2,4 +2,5 @@
 
 package testkit
 
-const raceDetector = false
+// Race tells whether the race detector is on.
+const Race = false

@@ -2,4 +2,5 @@
 
 package testkit
 
-const raceDetector = true
+// Race tells whether the race detector is on.
+const Race = true

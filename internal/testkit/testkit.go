@@ -29,7 +29,7 @@ func Long(t testing.TB, reason string) {
 // MostlyWait lets eight tests run at once, for packages whose parallel tests wait for programs, terminals and servers.
 // TestMain calls it. Under the race detector, which makes tests many times slower, it changes nothing.
 func MostlyWait() {
-	if flag.Parse(); raceDetector {
+	if flag.Parse(); Race {
 		return
 	}
 	if err := flag.Set("test.parallel", "8"); err != nil {

@@ -28,6 +28,18 @@ func File() (string, error) {
 	return filepath.Join(dir, "toolpost", "models.yaml"), nil
 }
 
+// LearnedFile is the file next to models.yaml with what 'eval learn' found. The user's own file overrides it.
+const LearnedFile = "learned.yaml"
+
+// Beside returns a file in the folder of models.yaml.
+func Beside(name string) (string, error) {
+	file, err := File()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(filepath.Dir(file), name), nil
+}
+
 // CacheDir returns the folder of imported databases.
 func CacheDir() (string, error) {
 	dir, err := os.UserCacheDir()
@@ -38,13 +50,21 @@ func CacheDir() (string, error) {
 }
 
 // Open returns the catalogue of this user: the embedded one, the imported
-// databases, and the file, or File if file is empty. Only a file given by
+// databases, what was learned, and the file, or File if file is empty. Only a file given by
 // name must exist.
 func Open(file string) (*catalog.Catalog, error) {
 	c := catalog.Default()
 	if dir, err := CacheDir(); err == nil { // without a home directory there are no imports
 		if c, err = importDir(c, dir); err != nil {
 			return nil, err
+		}
+	}
+	if learned, err := Beside(LearnedFile); err == nil {
+		switch d, err := loadFile(c, learned); {
+		case err == nil:
+			c = d
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("%w; 'toolpost eval learn --reset' removes the file", err)
 		}
 	}
 	if file != "" {

@@ -1,11 +1,10 @@
-// Cache marks the stable beginning of a conversation for the prompt cache of Anthropic and shows
-// that each request repeats the one before it byte for byte: what changes is always at the end.
+// Cache has requests marked for the prompt cache of the vendor, and shows that each request repeats
+// the one before it: what changes is at the end.
 package main
 
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log"
@@ -19,6 +18,7 @@ import (
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/sim"
 	"github.com/toolpost/toolpost/tool"
+	"github.com/toolpost/toolpost/wire/format"
 )
 
 func weather(_ context.Context, in struct{ City string }) (string, error) {
@@ -33,6 +33,9 @@ func (s *spy) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	sent, err := io.ReadAll(body)
+	if err != nil {
+		return nil, err
+	}
 	same := 0
 	for same < min(len(sent), len(s.last)) && sent[same] == s.last[same] {
 		same++
@@ -40,28 +43,23 @@ func (s *spy) RoundTrip(r *http.Request) (*http.Response, error) {
 	marks := bytes.Count(sent, []byte(`"cache_control"`))
 	fmt.Println("marks:", marks, "repeated:", s.last != nil && same > len(s.last)*9/10)
 	s.last = sent
-	if err != nil {
-		return nil, err
-	}
 	return http.DefaultTransport.RoundTrip(r)
 }
 
 func main() {
 	server := httptest.NewServer(new(sim.Server)) // as strict as the vendor's
 	defer server.Close()
-	client := &provider.Client{HTTP: &http.Client{Transport: new(spy)}}
-	model, err := client.Open("anthropic+" + server.URL + "#sim/native")
+	client := &provider.Client{CacheMarks: true, HTTP: &http.Client{Transport: new(spy)}}
+	client.Vendors = map[string]provider.Vendor{"anthropic": { // at its own address this is known
+		BaseURL: server.URL + "/v1", Quirks: format.Quirks{Members: "cache_control"}}}
+	model, err := client.Open("anthropic/sim/native")
 	if err != nil {
 		log.Fatal(err)
 	}
-	handbook := llm.Text{Text: strings.Repeat("Answer in one sentence. ", 500)}
-	mark := json.RawMessage(`{"type":"ephemeral"}`)
-	handbook.Extra = llm.Extra{"messages": {"cache_control": mark}}
 	look := tool.Func("get_weather", "Current weather in a city.", weather)
-	a := &agent.Agent{Model: model, Tools: &invoke.Runner{Tools: tool.MustSet(look)}}
-	task := llm.Text{Text: "Weather in Rome?"}
-	first := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{handbook, task}}
-	done, err := a.Ask(context.Background(), first)
+	a := &agent.Agent{Model: model, Tools: &invoke.Runner{Tools: tool.MustSet(look)},
+		System: strings.Repeat("Answer in one sentence. ", 500)}
+	done, err := a.Ask(context.Background(), llm.User("Weather in Rome?"))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,8 +1,9 @@
 // Gateway embeds the gateway in a program's own server: clients of OpenAI and of Anthropic ask the
-// same route, next to a handler of the program.
+// same route with a key that the program made, next to a handler of the program.
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log"
@@ -21,7 +22,17 @@ var said = regexp.MustCompile(`I am an offline stand-in|hello`)
 const message = `"messages":[{"role":"user","content":"Say hello to Ada"}]`
 
 func main() {
+	ctx := context.Background()
+	keys, err := gateway.OpenAccess(ctx, nil) // or in a database
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, secret, err := keys.Create(ctx, gateway.Key{Team: "acme"}, "requests/minute=60")
+	if err != nil {
+		log.Fatal(err)
+	}
 	g, err := gateway.New(gateway.Setup{
+		Access: keys,
 		Open: func(id string, way gateway.Way) (llm.Model, error) { // or a provider.Client's Open
 			return sim.Offline{}, nil
 		},
@@ -43,7 +54,13 @@ func main() {
 		{"/v1/messages", `{"model":"house","max_tokens":99,` + message + `}`},
 		{"/hello", ``},
 	} {
-		resp, err := http.Post(server.URL+ask[0], "application/json", strings.NewReader(ask[1]))
+		req, err := http.NewRequest("POST", server.URL+ask[0], strings.NewReader(ask[1]))
+		if err != nil {
+			log.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", "Bearer "+secret)
+		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -41,7 +41,8 @@ func rules(_ context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 func main() {
 	tools := tool.MustSet(tool.Func("weather", "Current weather in a city.", weather))
 	a := &agent.Agent{Model: llm.ModelFunc(rules), Tools: &invoke.Runner{Tools: tools}}
-	r, done, err := agent.Into[report](context.Background(), a, llm.User("Weather in Rome?"))
+	ask := []llm.Message{llm.User("Weather in Rome?")}
+	r, done, err := agent.Into[report](context.Background(), a, ask)
 	if err != nil {
 		log.Fatal(err)
 	}
