@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/mcptest"
 	"github.com/toolpost/toolpost/invoke"
+	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/mcpbridge/client"
 	"github.com/toolpost/toolpost/mcpbridge/config"
@@ -117,7 +119,7 @@ func joined(parts []llm.Part) string {
 	return b.String()
 }
 
-// textsOf are the texts in the result of a response.
+// textsOf are the texts in the result of a response, joined as for a model.
 func textsOf(t *testing.T, response string) string {
 	t.Helper()
 	var m struct {
@@ -126,11 +128,11 @@ func textsOf(t *testing.T, response string) string {
 	if err := json.Unmarshal([]byte(response), &m); err != nil {
 		t.Fatal(err)
 	}
-	var b strings.Builder
+	var texts []string
 	for _, c := range m.Result.Content {
-		b.WriteString(c.Text)
+		texts = append(texts, c.Text)
 	}
-	return b.String()
+	return strings.Join(texts, "\n")
 }
 
 // A result that does not end the call is an error that explains, on every path.
@@ -197,5 +199,70 @@ func TestToolsThatRunAsTasks(t *testing.T) {
 	}
 	if !strings.Contains(told.String(), "only as a task") {
 		t.Errorf("the notices are %s", told)
+	}
+}
+
+// A client of served tools gets the content of another server as that wrote it: every kind, in order, with annotations. It
+// gets what a model would see instead if that is less: without secrets, or shortened.
+func TestContentOfServersIsServedWithoutLoss(t *testing.T) {
+	t.Parallel()
+	every := `[{"type":"text","text":"one","annotations":{"audience":["user"],"priority":0.5},"_meta":{"example.org/n":1}},` +
+		`{"type":"image","data":"iVBORw0K","mimeType":"image/png","annotations":{"priority":1}},{"type":"text","text":"two"},` +
+		`{"type":"resource_link","uri":"file:///n.txt","name":"notes","title":"Notes","mimeType":"text/plain","size":9007199254740993},` +
+		`{"type":"resource","resource":{"uri":"file:///a.txt","mimeType":"text/plain","text":"inside","_meta":{"k":"v"}}},` +
+		`{"type":"resource","resource":{"uri":"file:///b.pdf","mimeType":"application/pdf","blob":"JVBERg=="}},` +
+		`{"type":"audio","data":"UklGRg==","mimeType":"audio/wav"}]`
+	secret := `[{"type":"resource","resource":{"uri":"file:///hunter2hunter2","mimeType":"text/plain","text":"inside"}}]`
+	long := `[{"type":"resource","resource":{"uri":"file:///long","mimeType":"text/plain","text":"` + strings.Repeat("long words ", 10_000) + `"}}]`
+	odd := `[{"type":"resource","resource":{"uri":"file:///odd","mimeType":"text/plain","text":"\u001b[31mred"}}]`
+	var many strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&many, `,{"type":"resource_link","uri":"file:///%d","name":"n"}`, i)
+	}
+	for name, c := range map[string]struct{ content, more, want string }{
+		"every kind":           {every, "", every},
+		"and structured":       {every, `,"structuredContent":{"n":9007199254740993}`, strings.TrimSuffix(every, "]") + `,{"type":"text","text":"{\"n\":9007199254740993}"}]`},
+		"a secret in a name":   {secret, "", `[{"type":"text","text":"[resource file:///[stripped:value]]\ninside"}]`},
+		"control characters":   {odd, "", `[{"type":"text","text":"[resource file:///odd]\n[31mred"}]`},
+		"shortened":            {long, "", ""},
+		"too many parts":       {"[" + many.String()[1:] + "]", "", ""},
+		"an empty text":        {`[{"type":"text","text":""}]`, "", `[{"type":"text","text":""},{"type":"text","text":"one__f is done and returned nothing."}]`},
+		"nothing":              {`[]`, "", `[{"type":"text","text":"one__f is done and returned nothing."}]`},
+		"an image that is not": {`[{"type":"image","data":"iVBORw0K","mimeType":"text/html"}]`, "", `[{"type":"image","data":"iVBORw0K","mimeType":"text/html"}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			secrets := &journal.Secrets{Values: []string{"hunter2hunter2"}}
+			s, _ := open(t, client.Options{Secrets: secrets}, serverWith(t, "stdio", `{"content":`+c.content+c.more+`}`))
+			runner := &invoke.Runner{Tools: toolsOf(t, s), Policy: invoke.AllowAll, Output: invoke.ResultView{Secrets: secrets, NoSpill: true}}
+			service, err := serve.NewService(serve.ServiceOptions{Runner: runner})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { service.Close() })
+			l := byLines(t, service.ServePipe)
+			l.send(initialize)
+			l.answer("1")
+			l.send(initialized)
+			l.call(2, "one__f", `{}`)
+			answer := l.answer("2")
+			var got struct {
+				Result struct{ Content, StructuredContent json.RawMessage }
+			}
+			if err := json.Unmarshal([]byte(answer), &got); err != nil {
+				t.Fatal(err)
+			}
+			if c.want == "" {
+				if !strings.HasPrefix(string(got.Result.Content), `[{"type":"text"`) || strings.Contains(string(got.Result.Content), `"resource`) || len(answer) > 80_000 {
+					t.Errorf("it gets %.300s", answer)
+				}
+				return
+			}
+			if !js.Equal(got.Result.Content, []byte(c.want)) {
+				t.Errorf("it gets\n%s, want\n%s", got.Result.Content, c.want)
+			}
+			if c.more != "" && !strings.Contains(c.more, string(got.Result.StructuredContent)) {
+				t.Errorf("the structured content is %s", got.Result.StructuredContent)
+			}
+		})
 	}
 }

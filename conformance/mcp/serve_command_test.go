@@ -12,26 +12,16 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-// notThroughTheCommand are scenarios of servedScenarios that fail for tools of another server.
-var notThroughTheCommand = []string{
-	// An embedded text arrives as text: clients get what a model would get.
-	"tools-call-embedded-resource", "tools-call-mixed-content",
-	// The client that calls the tool has its own questions, and no person here.
-	"input-required-result-unsupported-methods", "input-required-result-validate-input",
-}
-
 // TestSuiteOfServeCommand runs the official suite against 'toolpost mcp serve'. The tools are those of the SDK's own server.
 // The suite knows them by their bare names, so that a proxy adds and removes the name of the server.
 func TestSuiteOfServeCommand(t *testing.T) {
 	bin := suitePrograms(t)
-	for revision, all := range servedScenarios {
-		want := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(notThroughTheCommand, name) })
+	for revision, want := range servedScenarios {
 		t.Run(revision, func(t *testing.T) {
 			address := fmt.Sprintf("127.0.0.1:%d", freePort(t))
 			awaitLine(t, background(t, filepath.Join(bin, "everything-server"), "-http", address, fmt.Sprint("-stateless=", revision >= "2026")), "listening")

@@ -264,9 +264,12 @@ func (l *remote) resourceTool() tool.Tool {
 			return tool.Output{}, err
 		}
 		var out tool.Output
+		var content []mcp.Content
 		for _, c := range contents {
 			out.Parts = append(out.Parts, convert.ResourcePart(c.URI, c.MIME, c.Text, c.Data))
+			content = append(content, &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: c.URI, MIMEType: c.MIME, Text: c.Text, Blob: c.Data}})
 		}
+		convert.Keep(ctx, content, out, l.hides)
 		return out, nil
 	}
 	return t

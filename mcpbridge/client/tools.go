@@ -149,6 +149,9 @@ func (l *remote) call(ctx context.Context, d config.ServerTool, print journal.Ha
 		return f.used(tool.Output{}), l.failure(ctx, live, f, effects, err)
 	}
 	out, err := convert.Decoded(l.Name, effects, res)
+	if err == nil {
+		convert.Keep(ctx, res.Content, out, l.hides)
+	}
 	if err != nil && live.session.InitializeResult().ProtocolVersion == rpc.Newest && strings.Contains(strings.ToLower(err.Error()), "elicit") {
 		l.mu.Lock()
 		l.note(d.Name, "may ask the user in a way that revision "+rpc.Newest+" does not have; set protocol: "+rpc.Legacy+" for the server")
@@ -156,6 +159,9 @@ func (l *remote) call(ctx context.Context, d config.ServerTool, print journal.Ha
 	}
 	return f.used(out), err
 }
+
+// hides reports whether a text contains a hidden value.
+func (l *remote) hides(text string) bool { return l.RedactHidden(text) != text }
 
 // send makes a call. The activeCall that it returns has ended.
 func (l *remote) send(ctx context.Context, live *liveSession, d config.ServerTool, args json.RawMessage) (*mcp.CallToolResult, *activeCall, error) {

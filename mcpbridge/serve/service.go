@@ -365,7 +365,8 @@ func (o *served) run(ctx context.Context, c *clientCall, rec *journal.Recorder, 
 		call.Args = json.RawMessage("{}")
 	}
 	var out *invoke.Outcome
-	for ev, err := range session.Do(context.WithValue(ctx, caller.ClientCallKey{}, c), []llm.Call{call}) {
+	ctx, original := convert.WithOriginal(context.WithValue(ctx, caller.ClientCallKey{}, c))
+	for ev, err := range session.Do(ctx, []llm.Call{call}) {
 		if err != nil {
 			o.Service.options.Failed(err)
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the call could not be recorded"}
@@ -383,5 +384,16 @@ func (o *served) run(ctx context.Context, c *clientCall, rec *journal.Recorder, 
 	if res := c.asks(); res != nil {
 		return res, nil
 	}
-	return convert.ServedResult(t, out), nil
+	return convert.ServedResult(t, out, original, hides(runner)), nil
+}
+
+// hides returns a function that reports whether a text contains what results lose.
+func hides(r *invoke.Runner) func(text string) bool {
+	return func(text string) bool {
+		if _, n := r.Output.Secrets.RedactValues(text); n > 0 || r.Redact == nil {
+			return n > 0
+		}
+		clean, ok := r.Redact.RedactJSON([]byte(text))
+		return !ok || string(clean) != text
+	}
 }

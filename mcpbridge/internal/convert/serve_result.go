@@ -48,14 +48,22 @@ func contentOf(p llm.Part) mcp.Content {
 	return &mcp.TextContent{Text: fmt.Sprintf("[a part of the kind %T cannot be sent]", p)}
 }
 
-// ServedResult is the outcome of a call as a client gets it: what a model would see, and
-// the structured result if the tool promises one.
-func ServedResult(t tool.Tool, o *invoke.Outcome) *mcp.CallToolResult {
-	if o.Result.Failed || !promises(t) {
+// ServedResult is the outcome of a call as a client gets it: what a model would see, with the original content of another
+// server, and the structured result if the tool promises one or the server sent one. hidden reports whether a text contains
+// a secret.
+func ServedResult(t tool.Tool, o *invoke.Outcome, from *Original, hidden func(string) bool) *mcp.CallToolResult {
+	if o.Result.Failed {
+		return ResultOf(o.Result, nil)
+	}
+	content := from.contentFor(o.Result.Parts, hidden)
+	if !promises(t) && content == nil {
 		return ResultOf(o.Result, nil)
 	}
 	res := ResultOf(o.Result, o.Structured)
-	if res.StructuredContent == nil {
+	if content != nil {
+		res.Content = content
+	}
+	if res.StructuredContent == nil && promises(t) {
 		res.IsError = true
 		res.Content = append(res.Content, &mcp.TextContent{Text: "The tool ran, and its result is not of the form that it promises."})
 	}
