@@ -54,7 +54,7 @@ var settingSections = []struct {
 	{"mcp_servers.NAME", reflect.TypeFor[config.ServerEntry](), map[string]string{
 		"type": "`stdio`, `http` or `sse`; default: by `command` or `url`", "command": "the program of a stdio server", "args": "its arguments",
 		"env": "its variables", "envFile": "a file with `NAME=value` lines, relative to the configuration", "cwd": "its folder", "url": "the address",
-		"headers": "headers of every request", "protocol": "`auto` (default), `2025-11-25` (that or older) or `2026-07-28` (nothing else)", "connect_timeout": "time to get ready (`30s`)", "call_timeout": "time of a call (`60s`; relayed `10m`)",
+		"headers": "headers of every request", "protocol": "`auto` (default), `2025-11-25` (that or older) or `2026-07-28` (nothing else)", "connect_timeout": "time to get ready (`30s`; with `npx`, `uvx` and the like `2m`)", "call_timeout": "time of a call (`60s`; relayed `10m`)",
 		"tools": "tools to use, by the server's names; default or `[\"*\"]` all, `[]` none", "disabled_tools": "tools that are not used", "trust": "`none` (default) or `annotations`",
 		"sampling": "`true` lets the server ask the run's model", "enabled": "`false`: only if `--mcp` names it",
 	}},

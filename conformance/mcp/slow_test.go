@@ -70,6 +70,7 @@ func slowServers(t *testing.T, work string) (all []slowServer) {
 // A server that starts at once, after 5 s, or after half of the time it has, is connected in each revision, and its tool
 // is called.
 func TestSlowStarts(t *testing.T) {
+	t.Parallel() // it mostly waits
 	servers := slowServers(t, suitePrograms(t))
 	delays := []int{0, 5, 20}
 	var mu sync.Mutex
@@ -128,4 +129,33 @@ func (s slowServer) start(t *testing.T, delay int, revision string) time.Duratio
 		t.Errorf("%s: revision %s returned %q, %v", what, got, show(out), err)
 	}
 	return time.Since(began)
+}
+
+// A server that npx downloads for more than half a minute is used by the first run that names it.
+func TestFirstStartWithNpx(t *testing.T) {
+	t.Parallel() // it mostly waits
+	toolpost := filepath.Join(suitePrograms(t), "toolpost")
+	npx, err := exec.LookPath("npx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"npx":     "#!/bin/sh\nsleep 31\nexec " + npx + ` "$@"`,
+		"c.yaml":  "mcp_servers:\n  memory: {command: " + filepath.Join(dir, "npx") + `, args: [-y, "@modelcontextprotocol/server-memory"], env: {npm_config_cache: ` + filepath.Join(dir, "cache") + ", MEMORY_FILE_PATH: " + filepath.Join(dir, "m.jsonl") + "}}\n",
+		"w.txtar": "Reads.\n-- 1 --\ncall memory__read_graph\n-- 2 --\ntext Done.\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(toolpost, "run", "-m", "sim/script:w.txtar", "--config", "c.yaml", "--mcp", "memory", "--yes", "What do you know?")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir)
+	out, err := cmd.CombinedOutput()
+	for _, want := range []string{"waiting for the servers of --mcp", "✓ memory__read_graph", "Done."} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("it ended with %v and without %q:\n%s", err, want, out)
+		}
+	}
 }

@@ -55,6 +55,9 @@ func (l *remote) open() (*liveSession, *toollist.List, int32, error) {
 	}
 	if errors.Is(o.err, errSlow) {
 		o.err = fmt.Errorf("%w (%s)%s", errSlow, s.ConnectTimeout(), strings.TrimPrefix(o.err.Error(), errSlow.Error()))
+		if s.Connect == 0 {
+			o.err = fmt.Errorf("%w; if it needs longer, for example to be installed, set connect_timeout", o.err)
+		}
 	}
 	return o.live, o.list, o.seen, o.err
 }

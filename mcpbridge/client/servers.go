@@ -140,7 +140,7 @@ func (s *Servers) Tools(ctx context.Context) (*tool.Set, error) {
 		}
 		listing.Go(func() {
 			if _, err := l.connect(ctx); err != nil && ctx.Err() != nil {
-				s.notify(config.Notice{Server: l.Name, Text: fmt.Sprintf("has not answered within %s; its tools are used as soon as it has", wait)})
+				s.notify(config.Notice{Server: l.Name, Text: fmt.Sprintf("has not answered within %s; its tools are used as soon as it has, for which it has %s (connect_timeout)", wait, l.ConnectTimeout())})
 			}
 		})
 	}

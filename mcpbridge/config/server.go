@@ -45,8 +45,8 @@ type ServerConfig struct {
 	// before it, "2026-07-28" for nothing else, or "auto", which is the same as empty.
 	Protocol string
 
-	// Connect bounds the time until the server is ready; 0 means 30 s. Call bounds
-	// one call of a tool; 0 means 60 s.
+	// Connect bounds the time until the server is ready; 0 means 30 s, or 2 minutes for commands that may download the
+	// server first, like npx. Call bounds one call of a tool; 0 means 60 s.
 	Connect, Call time.Duration
 	// Tools are the tools that are used, by the server's own names. Nil means all,
 	// empty but not nil none.
@@ -95,11 +95,39 @@ const (
 // The bounds of a ServerConfig that says nothing else.
 const (
 	defaultConnect = 30 * time.Second
+	installConnect = 2 * time.Minute
 	defaultCall    = 60 * time.Second
 )
 
 // ConnectTimeout is how long the server may take until it is ready.
-func (s ServerConfig) ConnectTimeout() time.Duration { return cmp.Or(s.Connect, defaultConnect) }
+func (s ServerConfig) ConnectTimeout() time.Duration {
+	if s.installs() {
+		return cmp.Or(s.Connect, installConnect)
+	}
+	return cmp.Or(s.Connect, defaultConnect)
+}
+
+// installers are programs that may download a server before they start it, with the first argument that says so. An empty
+// one means any.
+var installers = map[string][]string{
+	"npx": {""}, "pnpx": {""}, "bunx": {""}, "uvx": {""}, "npm": {"exec", "x"}, "pnpm": {"dlx"}, "yarn": {"dlx"}, "bun": {"x"},
+	"uv": {"run", "tool"}, "pipx": {"run"}, "docker": {"run"}, "podman": {"run"}, "deno": {"run"}, "go": {"run"},
+}
+
+// installs reports whether the command may download the server first.
+func (s ServerConfig) installs() bool {
+	words := append([]string{s.Command}, s.Args...)
+	program := func() string {
+		name := strings.ToLower(words[0][strings.LastIndexAny(words[0], `/\`)+1:])
+		return strings.TrimSuffix(strings.TrimSuffix(name, ".exe"), ".cmd")
+	}
+	if program() == "cmd" && len(words) > 2 && strings.EqualFold(words[1], "/c") { // as npx is started on Windows
+		words = words[2:]
+	}
+	return slices.ContainsFunc(installers[program()], func(first string) bool {
+		return first == "" || len(words) > 1 && words[1] == first
+	})
+}
 
 // CallTimeout is how long a call may take.
 func (s ServerConfig) CallTimeout() time.Duration { return cmp.Or(s.Call, defaultCall) }

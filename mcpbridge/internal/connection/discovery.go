@@ -11,13 +11,14 @@ import (
 
 // A program is first asked in the newest way, server/discover. Older programs should answer that they
 // do not know it, and some do not answer. A slow program is therefore sent a ping as well, which all
-// revisions have. If it answers only the ping, or nothing for half of its time, it is asked in the older
+// revisions have. If it answers only the ping, or nothing for half of its time or 15 s, it is asked in the older
 // way too, with initialize. The client learns which of the two the program answers: a program that is
 // only slow still answers the first question.
 const (
 	pingAfter    = time.Second
 	overtake     = 200 * time.Millisecond // by which an answer may come after a later one
 	afterRefusal = 2 * time.Second        // the same, if the later question was refused
+	longSilence  = 15 * time.Second       // after which it is asked in the older way, however long it may take
 	pingID       = `"toolpost-ping"`
 	initializeID = `"toolpost-initialize"`
 )

@@ -46,7 +46,7 @@ func StartProcess(s config.ServerConfig, supervised bool) (*Process, error) {
 // Connect implements [mcp.Transport].
 func (p *Process) Connect(ctx context.Context) (mcp.Connection, error) {
 	out, in := io.Pipe()
-	p.asked = &discovery{limit: p.connect / 2, tell: func(line []byte) { _, _ = in.Write(line) }, send: func(line []byte) {
+	p.asked = &discovery{limit: min(p.connect/2, longSilence), tell: func(line []byte) { _, _ = in.Write(line) }, send: func(line []byte) {
 		_, _ = p.send(line) // a program that is gone is noticed elsewhere
 	}}
 	go p.pump(in)

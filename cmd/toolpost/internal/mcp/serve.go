@@ -205,7 +205,7 @@ func (f *mcpServe) offer(cmd *cobra.Command, w *session.Session) (mcpOffer, erro
 			default: // a signal is already pending
 			}
 		}
-		if err := w.UseServers(cmd.Context(), cmd); err != nil {
+		if err := w.UseServers(cmd.Context(), cmd, false); err != nil {
 			return nil, err
 		}
 		w.ShowNotices(cmd)

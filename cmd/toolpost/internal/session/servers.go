@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/mcpbridge/client"
+	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -62,8 +64,9 @@ func (w *Session) RedactEvent(ev llm.Event) llm.Event {
 	return ev
 }
 
-// UseServers opens the servers and adds their tools. The caller calls done.
-func (w *Session) UseServers(ctx context.Context, cmd *cobra.Command) error {
+// UseServers opens the servers and adds their tools. It waits for servers of --mcp until they are ready or have failed if
+// patient is true, and otherwise for a short time. The caller calls done.
+func (w *Session) UseServers(ctx context.Context, cmd *cobra.Command, patient bool) error {
 	chosen, err := mcpservers.Chosen(&w.ToolOptions, cmd)
 	if err != nil || len(chosen) == 0 {
 		return err
@@ -71,6 +74,13 @@ func (w *Session) UseServers(ctx context.Context, cmd *cobra.Command) error {
 	w.RedactNotice = mcpservers.Namer(w.MCP, chosen, w.Redact)
 	options := mcpservers.Options(w.Settings, chosen, w.Notice)
 	options.Sample, options.Changed = w.sample, w.Changed
+	if patient && len(w.MCP) > 0 {
+		options.Wait = untilReady(chosen)
+		told := time.AfterFunc(sayAfter, func() {
+			fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: waiting for the servers of --mcp, for up to %s; a first start may install them\n", options.Wait)
+		})
+		defer told.Stop()
+	}
 	if verbose := cmd.Flags().Lookup("verbose"); verbose != nil && verbose.Value.String() == "true" {
 		options.Log = func(server, level, text string) { w.serverLog(cmd, server, level, text) }
 	}
@@ -86,6 +96,19 @@ func (w *Session) UseServers(ctx context.Context, cmd *cobra.Command) error {
 	}
 	w.ToolSet, err = tool.Join(w.ToolSet, w.Initial)
 	return err
+}
+
+// sayAfter is after how long a person is told that servers are waited for.
+const sayAfter = 10 * time.Second
+
+// untilReady is how long servers may take until they are ready or have failed.
+func untilReady(chosen []config.ServerConfig) time.Duration {
+	const end = 5 * time.Second // of a server that failed
+	var longest time.Duration
+	for _, c := range chosen {
+		longest = max(longest, c.ConnectTimeout())
+	}
+	return longest + end
 }
 
 // missing returns an error if a server failed to start and --mcp names servers. Failures of configured servers are not

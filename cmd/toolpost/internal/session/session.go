@@ -73,7 +73,7 @@ func Open(ctx context.Context, s *settings.Settings, cmd *cobra.Command) (w *Ses
 	}
 	w.ToolSet = w.ToolSet.ByMeaning()
 	w.Closers = append(w.Closers, done)
-	if err = w.UseServers(ctx, cmd); err != nil {
+	if err = w.UseServers(ctx, cmd, true); err != nil {
 		return w, err
 	}
 	if err = w.openRecord(ctx); err != nil {
