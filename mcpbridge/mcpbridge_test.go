@@ -256,25 +256,24 @@ func (w *watcher) Report(p tool.Progress) {
 }
 func (w *watcher) Ask(_ context.Context, p tool.Prompt) (json.RawMessage, error) { return w.ask(p) }
 
+// All progress of a call is reported before its result, by every transport.
 func TestProgressReachesTheCall(t *testing.T) {
-	s, _ := open(t, client.Options{}, stdio("one", "ordinary"))
-	one, _ := toolsOf(t, s).Lookup("one__progress")
-	w := new(watcher)
-	seen := func() (got []tool.Progress) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return slices.Clone(w.got)
-	}
-	// An answer may overtake what was reported before it.
-	until(t, "progress", func() bool {
-		out, err := one.Run(tool.WithRuntime(context.Background(), w), nil)
-		if err != nil || textOf(out) != "done" {
-			t.Fatalf("it returned %q, %v", textOf(out), err)
+	address := mcptest.HTTP(t, mcptest.Ordinary(), nil)
+	for way, server := range map[string]config.ServerConfig{
+		"stdio": stdio("one", "ordinary"), "http": {Name: "one", URL: address + "/mcp"}, "stateless": {Name: "one", URL: address + "/stateless"},
+		"sse": {Name: "one", URL: address + "/sse", Transport: config.SSE},
+	} {
+		s, _ := open(t, client.Options{}, server)
+		one, _ := toolsOf(t, s).Lookup("one__progress")
+		for range 20 {
+			w := new(watcher)
+			if out, err := one.Run(tool.WithRuntime(context.Background(), w), nil); err != nil || textOf(out) != "done" {
+				t.Fatalf("%s: it returned %q, %v", way, textOf(out), err)
+			}
+			if got, want := fmt.Sprint(w.got), "[{step 1 1 3} {step 2 2 3} {step 3 3 3}]"; got != want {
+				t.Errorf("%s: the progress is %s", way, got)
+			}
 		}
-		return len(seen()) > 0
-	})
-	if got := seen()[0]; got != (tool.Progress{Message: "step 1", Done: 1, Total: 3}) {
-		t.Errorf("the progress is %v", got)
 	}
 }
 

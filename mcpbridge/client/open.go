@@ -113,6 +113,7 @@ func (l *remote) openAs(ctx context.Context, s config.ServerConfig, revision str
 	// good-bye.
 	life, end := context.WithCancel(context.Background())
 	live := &liveSession{end: end, kind: s.Kind()}
+	live.heard.Progress = live.calls.progress
 	transport, err := l.dial(life, s, live)
 	if err != nil {
 		end()

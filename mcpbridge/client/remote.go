@@ -242,7 +242,6 @@ func (l *remote) handlers(live *liveSession) *mcp.ClientOptions {
 		ElicitationHandler: func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			return l.elicit(ctx, live, req.Params)
 		},
-		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) { live.calls.progress(req.Params) },
 	}
 	o.Capabilities.AddExtension(rpc.TasksExtension, nil)
 	l.hearLogs(o)

@@ -2,13 +2,19 @@ package connection
 
 import (
 	"bytes"
+	"encoding/json"
 	"net/http"
 	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Heard is what a connection has heard of its server. It is counted where messages arrive: the SDK handles notifications
-// later than the answers that follow them. All methods are safe for concurrent use, and a nil Heard counts nothing.
+// Heard is what a connection has heard of its server. It is noted where messages arrive: the SDK handles notifications
+// later than the answers that follow them. All methods are safe for concurrent use, and a nil Heard notes nothing.
 type Heard struct {
+	// Progress is told of each progress notification before the answer that follows it. It must not wait.
+	Progress func(*mcp.ProgressNotificationParams)
+
 	changes atomic.Int32
 	taken   atomic.Bool  // a POST was answered with success
 	refused atomic.Int32 // the status of the last POST that was not
@@ -19,11 +25,31 @@ func (h *Heard) ListChanges() int32 { return h.changes.Load() }
 
 // message observes a message of the server.
 func (h *Heard) message(text []byte) {
-	if h == nil || !bytes.Contains(text, []byte("list_changed")) {
+	if h == nil || !bytes.Contains(text, []byte("list_changed")) && !bytes.Contains(text, []byte("notifications/progress")) {
 		return
 	}
-	if _, method := idAndMethod(text); method == "notifications/tools/list_changed" {
+	var batch []json.RawMessage // of one revision
+	if json.Unmarshal(text, &batch) == nil {
+		for _, one := range batch {
+			h.notification(one)
+		}
+		return
+	}
+	h.notification(text)
+}
+
+func (h *Heard) notification(text []byte) {
+	var m struct {
+		Method string
+		Params json.RawMessage
+	}
+	var p mcp.ProgressNotificationParams
+	switch {
+	case json.Unmarshal(text, &m) != nil:
+	case m.Method == "notifications/tools/list_changed":
 		h.changes.Add(1)
+	case m.Method == "notifications/progress" && h.Progress != nil && json.Unmarshal(m.Params, &p) == nil:
+		h.Progress(&p)
 	}
 }
 
