@@ -227,6 +227,8 @@ func TestContentOfServersIsServedWithoutLoss(t *testing.T) {
 		"shortened":            {long, "", ""},
 		"too many parts":       {"[" + many.String()[1:] + "]", "", ""},
 		"an empty text":        {`[{"type":"text","text":""}]`, "", `[{"type":"text","text":""},{"type":"text","text":"one__f is done and returned nothing."}]`},
+		"an empty resource":    {`[{"type":"resource","resource":{"uri":"file:///e","text":""}},{"type":"text","text":"x"}]`, "", `[{"type":"text","text":"[resource file:///e]\n"},{"type":"text","text":"x"}]`},
+		"no resource":          {`[{"type":"resource"},{"type":"resource_link","uri":"file:///l"}]`, "", `[{"type":"text","text":"[an empty resource]"},{"type":"text","text":"[resource file:///l:  ]"}]`},
 		"nothing":              {`[]`, "", `[{"type":"text","text":"one__f is done and returned nothing."}]`},
 		"an image that is not": {`[{"type":"image","data":"iVBORw0K","mimeType":"text/html"}]`, "", `[{"type":"image","data":"iVBORw0K","mimeType":"text/html"}]`},
 	} {

@@ -106,7 +106,12 @@ func (o *Original) contentFor(shown []llm.Part, hidden func(string) bool) []mcp.
 	if len(shown) != len(media) || len(media) > 0 && !reflect.DeepEqual(shown, media) || contains(o.content, hidden) {
 		return nil
 	}
-	out := append([]mcp.Content(nil), o.content...)
+	out := make([]mcp.Content, len(o.content))
+	for i, c := range o.content {
+		if out[i] = c; !sendable(c) {
+			out[i] = contentOf(partOf(c))
+		}
+	}
 	if len(o.shown.Parts) > len(out) { // the structured result, which the answer does not repeat
 		if t, ok := o.shown.Parts[len(o.shown.Parts)-1].(llm.Text); ok {
 			out = append(out, &mcp.TextContent{Text: t.Text})
@@ -116,4 +121,16 @@ func (o *Original) contentFor(shown []llm.Part, hidden func(string) bool) []mcp.
 		out = append(out, &mcp.TextContent{Text: note})
 	}
 	return out
+}
+
+// sendable reports whether the SDK writes the content with all members that a client requires.
+func sendable(c mcp.Content) bool {
+	switch c := c.(type) {
+	case *mcp.ResourceLink:
+		return c.URI != "" && c.Name != ""
+	case *mcp.EmbeddedResource:
+		r := c.Resource
+		return r != nil && r.URI != "" && (r.Text != "" || r.Blob != nil)
+	}
+	return true
 }
