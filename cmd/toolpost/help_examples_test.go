@@ -72,6 +72,9 @@ var elsewhere = map[string]string{
 	"toolpost eval tune suite.yaml -m http://127.0.0.1:8080/v1#smollm2 --every": "needs a model over HTTP: TestTuneWritesABetterSettingWithItsEvidence",
 	"toolpost eval diff 3f1c 88a0 --fail-on 'right<-2%'":                        "needs two runs: TestDiffOfTwoRunsShowsBothAnswers",
 	"toolpost eval from --journal sqlite:gateway.db --json":                     "needs a gateway: TestFromCountsRecordedRuns",
+	"toolpost launch claude-code":                                               "needs a program: TestLaunch",
+	"toolpost launch codex --model ollama/qwen3:8b":                             "needs a program: TestLaunch",
+	"toolpost launch claude-code -m openai/gpt-5 -- --continue":                 "needs a program: TestLaunch",
 	`toolpost run -m agent/codex "What does this folder hold?"`:                 "needs a program: TestAgentPrograms",
 }
 

@@ -165,11 +165,12 @@ var inner = map[string]int{
 	"cmd/toolpost/internal/serveimport": 3, // the import of LiteLLM configurations
 	"cmd/toolpost/internal/evaluate":    3, // suites, comparisons and reports
 
-	"cmd/toolpost/internal/buildinfo": 0, // the version
-	"cmd/toolpost/internal/listen":    1, // HTTP until a command is interrupted
-	"cmd/toolpost/internal/findings":  1, // what doctor reports
-	"cmd/toolpost/internal/task":      1, // words, standard input and attached files
-	"cmd/toolpost/internal/settings":  1, // the configuration: declarations and reading
+	"cmd/toolpost/internal/buildinfo":    0, // the version
+	"cmd/toolpost/internal/listen":       1, // HTTP until a command is interrupted
+	"cmd/toolpost/internal/findings":     1, // what doctor reports
+	"cmd/toolpost/internal/task":         1, // words, standard input and attached files
+	"cmd/toolpost/internal/codingagents": 1, // what coding agents are told about a gateway
+	"cmd/toolpost/internal/settings":     1, // the configuration: declarations and reading
 
 	"cmd/toolpost/internal/runstore":    3, // the record of runs
 	"cmd/toolpost/internal/toolset":     3, // the tools of the settings

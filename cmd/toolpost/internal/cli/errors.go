@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/spf13/cobra"
 )
@@ -47,9 +48,12 @@ var (
 // ExitCode prints err in one line and returns the exit code for it.
 func ExitCode(stderr io.Writer, err error) int {
 	var usage UsageError
+	var exit ExitWith
 	switch {
 	case err == nil:
 		return ExitOK
+	case errors.As(err, &exit):
+		return int(exit)
 	case errors.Is(err, ErrReported) && errors.As(err, &usage):
 		return ExitUsage
 	case errors.Is(err, ErrReported):
@@ -74,6 +78,11 @@ func ExitCode(stderr io.Writer, err error) int {
 	}
 	return ExitFailed
 }
+
+// ExitWith is the end of a program that the command ran, with its exit code. The program has said why it ended.
+type ExitWith int
+
+func (e ExitWith) Error() string { return "exit status " + strconv.Itoa(int(e)) }
 
 // ErrFromMemory and ErrToolFailed are ends of a run with their own exit codes. Their texts are empty, because they wrap
 // an error that describes the end.

@@ -74,7 +74,7 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	root.AddCommand(text.NewRepair())
 	root.AddCommand(models.New(evaluate.NewDrift(evaluationHost())))
 	root.AddCommand(tools.New(), mcp.New())
-	root.AddCommand(simulator.New(), serve.New(), keys.New(), keys.NewUsage())
+	root.AddCommand(simulator.New(), serve.New(), serve.NewLaunch(), keys.New(), keys.NewUsage())
 	root.AddCommand(receipts.New(), evaluate.New(evaluationHost()))
 	root.AddCommand(run.New(), chat.New(), replay.New(), runs.New(), consolecmd.New())
 	root.AddCommand(config.New(), doctor.New(), demo.New(), manual.New(), upgrade.New())
@@ -96,7 +96,7 @@ Read text     parse, explain, repair, validate, schema
 Models        models, eval, sim
 Tools         tools, mcp
 Records       receipts, replay, runs, console
-Gateway       keys, usage
+Gateway       launch, keys, usage
 Settings      config, completion, man, version, upgrade
 
 'toolpost COMMAND --help' shows examples; 'toolpost help' lists all commands.

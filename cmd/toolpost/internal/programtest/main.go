@@ -24,7 +24,7 @@ import (
 // tests the others.
 var testedIn = map[string]string{
 	"toolpost run": "run", "toolpost runs": "run", "toolpost replay": "run", "toolpost receipts": "run",
-	"toolpost serve": "serve", "toolpost keys": "serve", "toolpost usage": "serve",
+	"toolpost serve": "serve", "toolpost launch": "serve", "toolpost keys": "serve", "toolpost usage": "serve",
 	"toolpost mcp":  "mcp",
 	"toolpost eval": "evaluate", "toolpost models drift": "evaluate",
 }

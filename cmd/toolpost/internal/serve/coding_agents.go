@@ -13,118 +13,10 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/codingagents"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/serveimport"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
-	"github.com/toolpost/toolpost/wire"
 )
-
-// codingAgent describes a coding agent and the configuration that makes it use a gateway. {URL} is replaced by the
-// address of the gateway, {MODEL} by a model name of its routes, and {KEY} by a key.
-type codingAgent struct {
-	Name, Title string
-	format      string   // wire format; "" means chat
-	file, lines string   // configuration file; "" if the environment is enough
-	env         []string // variables, as NAME=value
-	run         string   // start command
-	note        string   // anything else the user should know
-}
-
-// CodingAgents holds the agents that conformance/agents tests with the gateway, and aider.
-var CodingAgents = []codingAgent{
-	{
-		Name: "claude-code", Title: "Claude Code", format: wire.Messages,
-		env: []string{"ANTHROPIC_BASE_URL={URL}", "ANTHROPIC_API_KEY={KEY}", "ANTHROPIC_MODEL={MODEL}", "ANTHROPIC_SMALL_FAST_MODEL={MODEL}", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"},
-		run: "claude", note: "It asks in the format of Anthropic, whatever model answers.",
-	},
-	{
-		Name: "codex", Title: "Codex", format: wire.Responses,
-		file:  "~/.codex/config.toml",
-		lines: "model = \"{MODEL}\"\nmodel_provider = \"toolpost\"\n\n[model_providers.toolpost]\nname = \"toolpost\"\nbase_url = \"{URL}/v1\"\nwire_api = \"responses\"\nenv_key = \"TOOLPOST_KEY\"\n",
-		env:   []string{"TOOLPOST_KEY={KEY}"},
-		run:   "codex", note: "Models whose names it knows are offered its patches as free text; others edit by commands.",
-	},
-	{
-		Name: "opencode", Title: "opencode",
-		file:  "~/.config/opencode/opencode.json",
-		lines: "{\n  \"provider\": {\n    \"toolpost\": {\n      \"npm\": \"@ai-sdk/openai-compatible\",\n      \"options\": {\"baseURL\": \"{URL}/v1\", \"apiKey\": \"{KEY}\"},\n      \"models\": {\"{MODEL}\": {}}\n    }\n  },\n  \"small_model\": \"toolpost/{MODEL}\"\n}\n",
-		run:   "opencode -m toolpost/{MODEL}",
-	},
-	{
-		Name: "pi", Title: "pi",
-		file:  "~/.pi/agent/models.json",
-		lines: "{\n  \"providers\": {\n    \"toolpost\": {\n      \"baseUrl\": \"{URL}/v1\",\n      \"apiKey\": \"{KEY}\",\n      \"api\": \"openai-completions\",\n      \"models\": [{\"id\": \"{MODEL}\"}]\n    }\n  }\n}\n",
-		run:   "pi --provider toolpost --model {MODEL}",
-		note:  "It also speaks \"openai-responses\" at the same address, \"anthropic-messages\" at {URL}, and \"google-generative-ai\" at {URL}/v1beta.",
-	},
-	{
-		Name: "gemini-cli", Title: "Gemini CLI", format: wire.Gemini,
-		file:  "~/.gemini/settings.json",
-		lines: "{\"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}}}\n",
-		env:   []string{"GOOGLE_GEMINI_BASE_URL={URL}", "GEMINI_API_KEY={KEY}"},
-		run:   "gemini -m {MODEL}",
-		note:  "It also asks models that it chooses itself, like gemini-2.5-flash: a route for gemini-* answers them.",
-	},
-	{
-		Name: "qwen-code", Title: "Qwen Code",
-		file:  "~/.qwen/settings.json",
-		lines: "{\"security\": {\"auth\": {\"selectedType\": \"openai\"}}}\n",
-		env:   []string{"OPENAI_BASE_URL={URL}/v1", "OPENAI_API_KEY={KEY}", "OPENAI_MODEL={MODEL}"},
-		run:   "qwen",
-	},
-	{
-		Name: "continue", Title: "Continue",
-		file:  "~/.continue/config.yaml",
-		lines: "name: toolpost\nversion: 1.0.0\nschema: v1\nmodels:\n  - name: toolpost\n    provider: openai\n    model: {MODEL}\n    apiBase: {URL}/v1\n    apiKey: {KEY}\n    roles: [chat, edit, apply]\n    capabilities: [tool_use]\n",
-		run:   "cn --config ~/.continue/config.yaml",
-	},
-	{
-		Name: "mini-swe-agent", Title: "mini-swe-agent",
-		env: []string{"OPENAI_API_BASE={URL}/v1", "OPENAI_API_KEY={KEY}", "MSWEA_CONFIGURED=true", "MSWEA_COST_TRACKING=ignore_errors"},
-		run: "mini -m openai/{MODEL}",
-	},
-	{
-		Name: "llm", Title: "llm",
-		file:  "~/.config/io.datasette.llm/extra-openai-models.yaml",
-		lines: "- model_id: toolpost\n  model_name: {MODEL}\n  api_base: {URL}/v1\n  supports_tools: true\n",
-		run:   "llm -m toolpost --key {KEY} -T llm_time --td \"What time is it?\"",
-		note:  "The folder is that of Linux; llm says its own with: dirname \"$(llm logs path)\".",
-	},
-	{
-		Name: "aider", Title: "aider",
-		env:  []string{"OPENAI_API_BASE={URL}/v1", "OPENAI_API_KEY={KEY}"},
-		run:  "aider --model openai/{MODEL}",
-		note: "It edits by text and needs no tools.",
-	},
-}
-
-// programNames returns the valid values of --for.
-func programNames() string {
-	var names []string
-	for _, p := range CodingAgents {
-		names = append(names, p.Name)
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
-}
-
-// Print prints the configuration and the start command of an agent.
-func (p codingAgent) Print(w io.Writer, url, model, key string) {
-	fill := strings.NewReplacer("{URL}", url, "{MODEL}", model, "{KEY}", key).Replace
-	if p.file != "" {
-		fmt.Fprintf(w, "# in %s\n%s\n", p.file, fill(p.lines))
-	}
-	if len(p.env) > 0 {
-		fmt.Fprintln(w, "# in your shell")
-		for _, v := range p.env {
-			fmt.Fprintf(w, "export %s\n", fill(v))
-		}
-		fmt.Fprintln(w)
-	}
-	fmt.Fprintf(w, "# then\n%s\n", fill(p.run))
-	if p.note != "" {
-		fmt.Fprintf(w, "\n# %s\n", fill(p.note))
-	}
-}
 
 // NoKey is the key of agents that require one, for a gateway without keys.
 const NoKey = "none"
@@ -132,11 +24,17 @@ const NoKey = "none"
 // yourKey is a placeholder for the key of a gateway with keys. A key is shown only once, when it is created.
 const yourKey = "YOUR-KEY"
 
-// serveFor prints the configuration of a program that uses the gateway.
-func serveFor(cmd *cobra.Command, name, addr string) error {
-	i := slices.IndexFunc(CodingAgents, func(p codingAgent) bool { return p.Name == name })
-	if i < 0 {
-		return cli.Usagef(cmd, "--for: nothing is known of %q; there are %s", name, programNames())
+// agentFlags are the flags of serve for coding agents.
+type agentFlags struct {
+	agent      string
+	write, try bool
+}
+
+// serveFor prints the configuration of a coding agent that uses the gateway, writes it, or tries its names.
+func serveFor(cmd *cobra.Command, f agentFlags, addr string) error {
+	a, ok := codingagents.Find(f.agent)
+	if !ok {
+		return cli.Usagef(cmd, "--for: nothing is known of %q; there are %s", f.agent, strings.Join(codingagents.Names(), ", "))
 	}
 	s, err := settings.Load(cmd)
 	if err != nil {
@@ -148,21 +46,115 @@ func serveFor(cmd *cobra.Command, name, addr string) error {
 			return cli.Usagef(cmd, "--addr: %v", err)
 		}
 	}
+	v, err := agentValues(s, a, "")
+	if err != nil {
+		return err
+	}
 	scheme := "http"
 	if s.Gateway.Ops.TLS.Cert != "" {
 		scheme = "https"
 	}
-	format := cmp.Or(CodingAgents[i].format, wire.Chat)
-	model := nameFor(s.Gateway, format)
-	if model == "" {
-		return fmt.Errorf("gateway: no route answers clients of the format %s by a name that is known; add one with a name without *", format)
-	}
-	key := NoKey
+	v.URL = scheme + "://" + reachable(addr)
 	if s.Gateway.Keys.Store != "" {
-		key = yourKey
-		fmt.Fprintf(cmd.OutOrStdout(), "# %s is a key of the gateway: toolpost keys create --help\n", key)
+		v.Key = yourKey
 	}
-	CodingAgents[i].Print(cmd.OutOrStdout(), scheme+"://"+reachable(addr), model, key)
+	switch {
+	case f.try:
+		return tryAgent(cmd, s, a, v)
+	case f.write:
+		return writeAgent(cmd.OutOrStdout(), a, v)
+	}
+	if v.Key == yourKey {
+		fmt.Fprintf(cmd.OutOrStdout(), "# %s is a key of the gateway: toolpost keys create --help\n", yourKey)
+	}
+	return PrintAgent(cmd.OutOrStdout(), a, v)
+}
+
+// agentValues is valuesFor, with an error if the gateway has no name for the agent.
+func agentValues(s *settings.Settings, a codingagents.Agent, name string) (codingagents.Values, error) {
+	v, err := valuesFor(s, a, name)
+	if err == nil && v.Main.Name == "" {
+		err = fmt.Errorf("gateway: no route answers clients of the format %s by a name that is known; add one with a name without *", a.WireFormat())
+	}
+	return v, err
+}
+
+// PrintAgent prints the configuration and the start command of an agent.
+func PrintAgent(w io.Writer, a codingagents.Agent, v codingagents.Values) error {
+	configs, err := a.Configs(v)
+	if err != nil {
+		return err
+	}
+	for _, c := range configs {
+		fmt.Fprintf(w, "# in %s\n%s\n", c.Path, c.Text())
+	}
+	if !a.EnvInFile() {
+		printEnv(w, a, v)
+	}
+	printRun(w, a, v)
+	return nil
+}
+
+// printEnv prints the variables of an agent for a shell.
+func printEnv(w io.Writer, a codingagents.Agent, v codingagents.Values) {
+	if len(a.Env) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "# in your shell")
+	for _, line := range a.Lines(a.Env, v) {
+		name, value, _ := strings.Cut(line, "=")
+		fmt.Fprintf(w, "export %s=%s\n", name, cli.ShellWord(value))
+	}
+	fmt.Fprintln(w)
+}
+
+// printRun prints the start command of an agent, and what its user should know.
+func printRun(w io.Writer, a codingagents.Agent, v codingagents.Values) {
+	var words []string
+	for _, word := range a.Lines(a.Run, v) {
+		rest, home := strings.CutPrefix(word, "~/") // which a shell replaces outside quotes
+		if word = cli.ShellWord(rest); home {
+			word = "~/" + word
+		}
+		words = append(words, word)
+	}
+	fmt.Fprintf(w, "# then\n%s\n", strings.Join(words, " "))
+	if a.Note != "" {
+		fmt.Fprintf(w, "\n# %s\n", a.Lines([]string{a.Note}, v)[0])
+	}
+}
+
+// writeAgent edits the configuration files of an agent, and prints what is left to do.
+func writeAgent(w io.Writer, a codingagents.Agent, v codingagents.Values) error {
+	configs, err := a.Configs(v)
+	if err != nil {
+		return err
+	}
+	for _, c := range configs {
+		done, err := c.Write()
+		if err != nil {
+			return err
+		}
+		switch {
+		case !done.Changed:
+			fmt.Fprintf(w, "%s is as it should be\n", done.File)
+		case done.Backup == "":
+			fmt.Fprintf(w, "%s is written\n", done.File)
+		default:
+			fmt.Fprintf(w, "%s is changed; it was copied to %s\n", done.File, done.Backup)
+		}
+	}
+	if len(configs) == 0 {
+		fmt.Fprintf(w, "%s has no file for this, only variables\n", a.Title)
+	}
+	if v.Key == yourKey {
+		fmt.Fprintf(w, "replace %s by a key of the gateway: toolpost keys create --help\n", yourKey)
+	}
+	fmt.Fprintln(w)
+	if !a.EnvInFile() {
+		printEnv(w, a, v)
+	}
+	printRun(w, a, v)
 	return nil
 }
 
@@ -217,21 +209,30 @@ func exampleName(r settings.RouteConfig) string {
 	return ""
 }
 
-// withPrograms adds the flag --for to serve, and the command that imports another gateway's configuration.
-func withPrograms(cmd *cobra.Command) *cobra.Command {
+// withAgents adds the flags for coding agents to serve, and the command that imports another gateway's configuration.
+func withAgents(cmd *cobra.Command) *cobra.Command {
 	serve := cmd.RunE
-	name := cmd.Flags().String("for", "", "only print how a `PROGRAM` is told to use this gateway: "+programNames())
+	var f agentFlags
+	cmd.Flags().StringVar(&f.agent, "for", "", "only print how a coding `AGENT` is told to use this gateway: "+strings.Join(codingagents.Names(), ", "))
+	cmd.Flags().BoolVar(&f.write, "write", false, "with --for: edit the configuration of the agent, after a copy of it was made")
+	cmd.Flags().BoolVar(&f.try, "try", false, "with --for: ask once for each name that the agent will use, and show what works")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if *name == "" {
+		if f.agent == "" {
+			if f.write || f.try {
+				return cli.Usagef(cmd, "--write and --try are for --for AGENT")
+			}
 			return serve(cmd, args)
+		}
+		if f.write && f.try {
+			return cli.Usagef(cmd, "--write changes files and --try asks models: give one of them")
 		}
 		for _, other := range []string{"check", "json"} {
 			if f := cmd.Flags().Lookup(other); f != nil && f.Changed {
-				return cli.Usagef(cmd, "--for only prints lines for a program: leave out --%s", other)
+				return cli.Usagef(cmd, "--for is about a coding agent: leave out --%s", other)
 			}
 		}
 		addr, _ := cmd.Flags().GetString("addr")
-		return serveFor(cmd, *name, addr)
+		return serveFor(cmd, f, addr)
 	}
 	cmd.AddCommand(serveimport.New(checkFile))
 	cli.NoEmptyFlags(cmd)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/codingagents"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/programtest"
-	"github.com/toolpost/toolpost/cmd/toolpost/internal/serve"
 	"github.com/toolpost/toolpost/sim"
 )
 
@@ -383,7 +383,7 @@ func TestServeImportOf(t *testing.T) {
 func TestServeFor(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
 	programtest.WriteFile(t, file, "gateway:\n  addr: 127.0.0.1:9999\n  routes:\n    - {model: \"x-*\", to: [{model: sim/offline}]}\n    - {model: fast, to: [{model: sim/offline}]}\n")
-	for _, p := range serve.CodingAgents {
+	for _, p := range codingagents.All {
 		got := programtest.Run(t, "", "serve", "--config", file, "--for", p.Name)
 		if got.Code != 0 || !strings.Contains(got.Out, "http://127.0.0.1:9999") || !strings.Contains(got.Out, "fast") || strings.Contains(got.Out, "{URL}") || strings.Contains(got.Out, "{KEY}") {
 			t.Errorf("%s: %d %s", p.Name, got.Code, got.Out)
@@ -392,14 +392,14 @@ func TestServeFor(t *testing.T) {
 	for config, want := range map[string][2]string{
 		"addr: 0.0.0.0:9999\n  routes:\n    - {model: fast, to: [{model: sim/offline}]}\n":                                                      {"codex", "http://127.0.0.1:9999/v1"},
 		"addr: \"[::]:9999\"\n  routes:\n    - {model: fast, to: [{model: sim/offline}]}\n":                                                     {"aider", "http://127.0.0.1:9999/v1"},
-		"routes:\n    - {model: a, from: [chat], to: [{model: sim/offline}]}\n    - {model: b, from: [messages], to: [{model: sim/offline}]}\n": {"claude-code", "ANTHROPIC_MODEL=b"},
+		"routes:\n    - {model: a, from: [chat], to: [{model: sim/offline}]}\n    - {model: b, from: [messages], to: [{model: sim/offline}]}\n": {"claude-code", `"ANTHROPIC_MODEL": "b"`},
 		"routes:\n    - {model: \"x-*\", to: [{model: sim/offline}]}\n":                                                                         {"aider", "openai/x-any"},
-		"routes:\n    - {model: \"claude-*\", to: [{model: anthropic/claude-*}]}\n":                                                             {"claude-code", "ANTHROPIC_MODEL=claude-"},
+		"routes:\n    - {model: \"claude-*\", to: [{model: anthropic/claude-*}]}\n":                                                             {"claude-code", `"ANTHROPIC_MODEL": "claude-`},
 	} {
 		programtest.WriteFile(t, file, "gateway:\n  keys: sqlite:keys.db\n  "+config)
 		programtest.Must(t, programtest.Run(t, "", "serve", "--config", file, "--for", want[0]), 0, "YOUR-KEY is a key of the gateway")
 		programtest.WriteFile(t, file, "gateway:\n  "+config)
-		if got := programtest.Run(t, "", "serve", "--config", file, "--for", want[0]); got.Code != 0 || !strings.Contains(got.Out, want[1]) || strings.Contains(got.Out, "*") || strings.Contains(got.Out, "=claude-\n") {
+		if got := programtest.Run(t, "", "serve", "--config", file, "--for", want[0]); got.Code != 0 || !strings.Contains(got.Out, want[1]) || strings.Contains(got.Out, "*") || strings.Contains(got.Out, `"claude-"`) {
 			t.Errorf("%s: %d %s%s", config, got.Code, got.Out, got.ErrOut)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/configcheck"
-	"github.com/toolpost/toolpost/cmd/toolpost/internal/serve"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/testkit"
 )
@@ -88,21 +87,4 @@ gateway:
 of an endpoint or a vendor is never sent to another address.
 `
 	testkit.Page(t, "../../../../docs/gateway/configuration.md", page)
-}
-
-// TestCodingAgentsPage: the page about coding agents has the output of --for.
-func TestCodingAgentsPage(t *testing.T) {
-	var b strings.Builder
-	b.WriteString(`# Coding agents on the gateway
-
-After this page your coding agent can use any model through the gateway, also a model without tools. Start the gateway, then give the program these lines.
-` + "`toolpost serve --for NAME`" + ` prints them with your address and a name that your routes know. If the gateway has keys, replace ` + "`none`" + ` with a key from
-` + "`toolpost keys`" + `. This page is generated; ` + "`conformance/run agents`" + ` runs all but aider through the gateway.
-`)
-	for _, p := range serve.CodingAgents {
-		fmt.Fprintf(&b, "\n## %s\n\n`toolpost serve --for %s`\n\n```text\n", p.Title, p.Name)
-		p.Print(&b, "http://"+serve.DefaultAddr, "fast", serve.NoKey)
-		b.WriteString("```\n")
-	}
-	testkit.Page(t, "../../../../docs/gateway/agents.md", b.String())
 }

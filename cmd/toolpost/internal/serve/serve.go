@@ -144,7 +144,9 @@ Without keys it listens on loopback only; 'toolpost keys' makes them.`,
   toolpost serve --addr 127.0.0.1:9000 --config gateway.yaml
   toolpost serve --check --config gateway.yaml
   toolpost serve --check --json --config gateway.yaml
-  toolpost serve --for codex`,
+  toolpost serve --for codex
+  toolpost serve --for codex --write
+  toolpost serve --for claude-code --try`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, addr, check) },
 	}
@@ -154,7 +156,7 @@ Without keys it listens on loopback only; 'toolpost keys' makes them.`,
 	cmd.Flags().BoolVar(&check, "check", false, "only say everything that is wrong with the configuration, with its line")
 	cmd.Flags().Bool("json", false, "with --check: print one JSON object")
 	cli.AddConfigFlag(cmd.Flags())
-	return withPrograms(cmd)
+	return withAgents(cmd)
 }
 
 // gatewaySetup builds the setup of a gateway from the settings.

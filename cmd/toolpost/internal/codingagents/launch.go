@@ -1,0 +1,99 @@
+package codingagents
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+)
+
+// Prepared is how an agent is started.
+type Prepared struct {
+	Args, Env []string
+	without   []string
+}
+
+// Environ returns an environment with the variables of the agent.
+func (p Prepared) Environ(base []string) []string {
+	out := slices.DeleteFunc(slices.Clone(base), func(line string) bool {
+		name, _, _ := strings.Cut(line, "=")
+		return slices.Contains(p.without, name) || slices.ContainsFunc(p.Env, func(own string) bool { return strings.HasPrefix(own, name+"=") })
+	})
+	return append(out, p.Env...)
+}
+
+// Prepare writes what an agent needs into a folder of its own. Its usual files are read, and stay as they are.
+func (a Agent) Prepare(dir string, v Values) (p Prepared, err error) {
+	configs, err := a.Configs(v)
+	if err != nil {
+		return p, err
+	}
+	p.without = a.Launch.Without
+	overlay := filepath.Join(dir, "config")
+	for i, c := range configs {
+		old, err := cli.ReadFile(Place(c.Path), maxFile)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return p, err
+		}
+		text, err := c.Edited(old)
+		if err != nil {
+			text = []byte(c.Text()) // without the other settings of the user
+		}
+		file := filepath.Join(dir, filepath.Base(c.Path))
+		if i > 0 {
+			file = filepath.Join(dir, "2-"+filepath.Base(c.Path))
+		}
+		if a.Launch.Overlay != "" {
+			rest, ok := strings.CutPrefix(c.Path, a.Launch.OverlayOf+"/")
+			if !ok {
+				continue
+			}
+			if err := linkBeside(Place(a.Launch.OverlayOf+"/"), overlay, rest); err != nil {
+				return p, err
+			}
+			file = filepath.Join(overlay, filepath.FromSlash(rest))
+		}
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			return p, err
+		}
+		v.Copies = append(v.Copies, file)
+	}
+	p.Args = a.Lines(a.Launch.Args, v)
+	p.Env = a.Lines(append(slices.Clone(a.Env), a.Launch.Env...), v)
+	if a.Launch.Overlay != "" {
+		p.Env = append(p.Env, a.Launch.Overlay+"="+overlay)
+	}
+	return p, nil
+}
+
+// linkBeside makes a folder with links to everything in another folder, except for one file below it.
+func linkBeside(from, to, file string) error {
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	first, rest, deeper := strings.Cut(file, "/")
+	list, err := os.ReadDir(from)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range list {
+		if e.Name() == first {
+			continue
+		}
+		target, err := filepath.Abs(filepath.Join(from, e.Name()))
+		if err != nil {
+			return err
+		}
+		if err := os.Symlink(target, filepath.Join(to, e.Name())); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	if deeper {
+		return linkBeside(filepath.Join(from, first), filepath.Join(to, first), rest)
+	}
+	return nil
+}
