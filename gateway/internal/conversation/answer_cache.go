@@ -3,8 +3,10 @@ package conversation
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
+	"github.com/toolpost/toolpost/gateway/internal/exchange"
 	"github.com/toolpost/toolpost/internal/state"
 )
 
@@ -15,16 +17,12 @@ const MaxCached = 1 << 20
 // upstreams of the route, the answer is another one.
 func (m *Scope) CacheKey(model string, body []byte, details ...[]byte) state.Place {
 	words := append(m.requestWords(model, canonical(body)), betaWords(m.HTTP.Header), []byte(m.HTTP.URL.RequestURI()))
-	return state.Place{Kind: state.Cached, Owner: m.Owner, Hash: state.HashOf(append(words, details...)...)}
+	return forCache.Key(m.Owner, append(words, details...)...)
 }
 
 // FromCache returns the cached answer to an equal request, or nil.
 func (m *Scope) FromCache(key state.Place) *Earlier {
-	found, err := m.Store.cache.Get(m.Context(), key.Kind, key.Owner, key.Hash)
-	if err != nil || len(found[key.Hash]) == 0 {
-		return nil
-	}
-	answer, err := readEarlier(found[key.Hash][0])
+	answer, err := m.Store.earlier(m.Context(), key)
 	if err != nil {
 		return nil
 	}
@@ -39,8 +37,19 @@ func (m *Scope) Cache(key state.Place, life time.Duration) {
 	}
 	value, err := json.Marshal(Earlier{Run: m.ID, Header: m.KeptHeader(), Body: body, Upstream: m.Upstream})
 	if err == nil {
-		_ = m.Store.cache.Put(m.Context(), state.Kept{Place: key, Value: value, Until: time.Now().Add(life)}) // only a value that is too large fails
+		_ = m.Store.Put(m.Context(), state.Kept{Place: key, Value: value, Until: time.Now().Add(life)}) // only a value that is too large fails
 	}
+}
+
+// KeptHeader returns the headers that are stored with an answer.
+func (m *Scope) KeptHeader() http.Header {
+	header := http.Header{}
+	for _, name := range []string{"Content-Type", "Cache-Control", exchange.UpstreamHeader, exchange.WarningHeader} {
+		if values := m.W.Header()[http.CanonicalHeaderKey(name)]; values != nil {
+			header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+		}
+	}
+	return header
 }
 
 // Resend sends the headers of a stored answer, and calls send for its body.

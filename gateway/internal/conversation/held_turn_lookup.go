@@ -1,13 +1,11 @@
 package conversation
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/toolpost/toolpost/internal/state"
 	"github.com/toolpost/toolpost/llm"
@@ -33,7 +31,7 @@ type keptHead struct {
 // score rates how well a turn fits calls with these ids after these messages. Equal ids count more than an equal
 // conversation. The score is negative if the turn belongs to other calls: both have random ids and these differ.
 // Counted or missing ids also occur in other conversations, so they require an equal conversation.
-func (h *keptHead) score(ids []string, said [sha256.Size]byte) (score int) {
+func (h *keptHead) score(ids []string, said state.Hash) (score int) {
 	if len(h.IDs) != len(ids) {
 		return -1
 	}
@@ -43,7 +41,7 @@ func (h *keptHead) score(ids []string, said [sha256.Size]byte) (score int) {
 		}
 	}
 	same := slices.Equal(h.IDs, ids)
-	if h.Before != said && h.Before != [sha256.Size]byte{} && !(same && slices.ContainsFunc(ids, isRandomID)) {
+	if h.Before != said && h.Before != (state.Hash{}) && !(same && slices.ContainsFunc(ids, isRandomID)) {
 		return -1
 	}
 	if same {
@@ -59,7 +57,7 @@ func (h *keptHead) score(ids []string, said [sha256.Size]byte) (score int) {
 type heldPlace struct {
 	at     int
 	ids    []string
-	calls  [sha256.Size]byte
+	calls  state.Hash
 	key    state.Hash   // key of a turn with the same messages before it
 	links  []state.Hash // keys of the links of its calls
 	maybe  []*keptHead  // candidates, newest first
@@ -68,7 +66,7 @@ type heldPlace struct {
 }
 
 // add adds a turn to the candidates of the message, unless its score is negative.
-func (p *heldPlace) add(h *keptHead, said [sha256.Size]byte) {
+func (p *heldPlace) add(h *keptHead, said state.Hash) {
 	if score := h.score(p.ids, said); score >= 0 {
 		p.maybe, p.scores = append(p.maybe, h), append(p.scores, score)
 	}
@@ -78,35 +76,36 @@ func (p *heldPlace) add(h *keptHead, said [sha256.Size]byte) {
 func (p *heldPlace) own(h *keptHead) bool { return slices.Equal(h.IDs, p.ids) }
 
 // heldPlaces returns the messages with calls, and all hashes to look up.
-func heldPlaces(messages []llm.Message, optionalIDs bool) (places []*heldPlace, hashes []state.Hash) {
-	all := make(map[state.Hash]bool)
-	for i, m := range messages {
-		calls := m.Calls()
-		if m.Role != llm.RoleAssistant || len(calls) == 0 {
+func (m *Scope) heldPlaces(history *History) (places []*heldPlace, hashes []state.Hash) {
+	all, optionalIDs := make(map[state.Hash]bool), m.Codec.Properties().OptionalCallIDs
+	for i, said := range history.messages {
+		calls := said.Calls()
+		if said.Role != llm.RoleAssistant || len(calls) == 0 {
 			continue
 		}
 		p := &heldPlace{at: i}
 		p.calls, p.ids = callsOf(calls)
-		p.key = heldKey(AskedBefore(messages[:i]), p.calls)
+		question := history.question(i)
+		p.key = forTurn.Key(m.Owner, question[:], p.calls[:]).Hash
 		all[p.key] = true
 		for _, c := range calls[:min(len(calls), maxLinked)] {
 			if optionalIDs && !isRandomID(c.ID) {
 				c.ID = ""
 			}
-			p.links = append(p.links, linkKey(c))
-			all[linkKey(c)] = true
+			link := m.callKey(c).Hash
+			p.links = append(p.links, link)
+			all[link] = true
 		}
 		places = append(places, p)
 	}
 	return places, slices.Collect(maps.Keys(all))
 }
 
-// heldLookup is the result of a lookup for all messages of a conversation. Each value is decoded once.
+// heldLookup is the result of a lookup for all messages of a conversation. Each turn is decoded once.
 type heldLookup struct {
-	found map[state.Hash][][]byte
-	heads map[state.Hash][]*keptHead
-	links map[state.Hash][]heldLink
-	said  func() [][sha256.Size]byte // hash of the client's messages before each message
+	history *History
+	found   map[state.Hash][][]byte
+	heads   map[state.Hash][]*keptHead
 }
 
 // turnsAt returns the turns with a key, newest first.
@@ -126,33 +125,20 @@ func (l *heldLookup) turnsAt(key state.Hash) []*keptHead {
 }
 
 // linksAt returns the links with a key, newest first.
-func (l *heldLookup) linksAt(key state.Hash) []heldLink {
-	list, known := l.links[key]
-	if known {
-		return list
-	}
-	for _, value := range l.found[key] {
-		var link heldLink
-		if json.Unmarshal(value, &link) == nil {
-			list = append(list, link)
-		}
-	}
-	l.links[key] = list
-	return list
-}
+func (l *heldLookup) linksAt(key state.Hash) []heldLink { return decodeEach[heldLink](l.found[key]) }
 
 // heldTurns finds the held turns of a conversation, by message index. It warns the client of turns that cannot be
 // restored.
 func (m *Scope) heldTurns(messages []llm.Message) map[int]heldTurn {
-	places, hashes := heldPlaces(messages, m.Codec.Properties().OptionalCallIDs)
-	l := heldLookup{found: m.lookUp(state.Turn, hashes), heads: make(map[state.Hash][]*keptHead), links: make(map[state.Hash][]heldLink),
-		said: sync.OnceValue(func() [][sha256.Size]byte { return saidBeforeEach(messages) })}
+	history := NewHistory(messages)
+	places, hashes := m.heldPlaces(history)
+	l := heldLookup{history: history, found: m.lookUp(state.Turn, hashes), heads: make(map[state.Hash][]*keptHead)}
 	if len(l.found) == 0 {
 		return nil
 	}
 	for _, p := range places {
 		for _, h := range l.turnsAt(p.key) {
-			p.add(h, l.said()[p.at])
+			p.add(h, history.sentBefore(p.at))
 		}
 	}
 	m.followLinks(&l, places)
@@ -180,7 +166,7 @@ func (m *Scope) followLinks(l *heldLookup, places []*heldPlace) {
 	for p, turn := range led {
 		for _, h := range l.turnsAt(turn) {
 			if p.own(h) { // of similar questions, the one with these calls
-				p.add(h, l.said()[p.at])
+				p.add(h, l.history.sentBefore(p.at))
 			}
 		}
 	}

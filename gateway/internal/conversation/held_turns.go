@@ -1,7 +1,6 @@
 package conversation
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -19,31 +18,30 @@ import (
 // these messages and of the calls. The key does not include call ids, because some clients do not send them back. If
 // clients do, the ids link to the turn as well.
 type heldTurn struct {
-	Messages []llm.Message     `json:"messages"` // the last one has the calls
-	Results  []llm.Result      `json:"results"`  // of the gateway's calls in the last message
-	IDs      []string          `json:"ids"`      // of the client's calls
-	Before   [sha256.Size]byte `json:"before"`   // hash of all that the client had sent
+	Messages []llm.Message `json:"messages"` // the last one has the calls
+	Results  []llm.Result  `json:"results"`  // of the gateway's calls in the last message
+	heldHead
 }
 
 // heldHead is the part of a turn that identifies its message.
 type heldHead struct {
-	IDs    []string          `json:"ids"`
-	Before [sha256.Size]byte `json:"before"`
+	IDs    []string   `json:"ids"`    // of the client's calls
+	Before state.Hash `json:"before"` // hash of all that the client had sent
 }
 
 // HoldTurn stores the messages of an answer that ends with calls of the client, and the results of the gateway's calls
-// in the last message. The hashes are those of AskedBefore and SaidBefore.
-func (m *Scope) HoldTurn(messages []llm.Message, asked, all [sha256.Size]byte, theirs []llm.Call, results []llm.Result) {
+// in the last message. The history is that of the client's request.
+func (m *Scope) HoldTurn(messages []llm.Message, history *History, theirs []llm.Call, results []llm.Result) {
 	if len(messages) < 2 && len(results) == 0 {
 		return // no tool was run
 	}
-	calls, ids := callsOf(theirs)
-	m.keepTurn(heldKey(asked, calls), heldTurn{messages, results, ids, all})
+	end := len(history.messages)
+	m.keepTurn(history.question(end), theirs, heldTurn{messages, results, heldHead{Before: history.sentBefore(end)}})
 }
 
-// keepTurn stores a turn, or warns the client that it could not be stored.
-func (m *Scope) keepTurn(key state.Hash, t heldTurn) {
-	entries, err := m.keptTurn(key, t)
+// keepTurn stores a turn with calls of the client, or warns the client that it could not be stored.
+func (m *Scope) keepTurn(question state.Hash, theirs []llm.Call, t heldTurn) {
+	entries, err := m.keptTurn(question, theirs, t)
 	if err == nil {
 		err = m.Store.Put(m.Context(), entries...)
 	}
@@ -168,55 +166,37 @@ const maxLinked = 8
 
 // heldLink is the target of a link from a call of the client.
 type heldLink struct {
-	Turn  state.Hash        `json:"turn"`
-	Calls [sha256.Size]byte `json:"calls"` // hash of the client's calls in that turn
+	Turn  state.Hash `json:"turn"`
+	Calls state.Hash `json:"calls"` // hash of the client's calls in that turn
 }
 
-// theirs returns the client's calls in a turn.
-func (t *heldTurn) theirs() (calls []llm.Call) {
-	if len(t.Messages) == 0 {
-		return nil
-	}
-	for _, c := range t.Messages[len(t.Messages)-1].Calls() {
-		if slices.Contains(t.IDs, c.ID) {
-			calls = append(calls, c)
-		}
-	}
-	return calls
-}
-
-// links returns the links to a turn, which expire with it. If clients may omit call ids, names and arguments link to
-// the turn as well.
-func (t *heldTurn) links(at state.Kept, optionalIDs bool) (out []state.Kept) {
-	calls := t.theirs()
-	hash, _ := callsOf(calls)
-	value, err := json.Marshal(heldLink{at.Hash, hash})
-	if err != nil {
-		return nil
-	}
-	at.Value = value
-	for _, c := range calls {
-		if isRandomID(c.ID) || !optionalIDs {
-			at.Hash = linkKey(c)
-			out = append(out, at)
-		}
-		if optionalIDs {
-			at.Hash = linkKey(llm.Call{Name: c.Name, Args: c.Args})
-			out = append(out, at)
-		}
-		if len(out) >= maxLinks {
-			break
-		}
-	}
-	return out[:min(len(out), maxLinks)]
-}
-
-// keptTurn returns the store entries of a turn and its links.
-func (m *Scope) keptTurn(key state.Hash, t heldTurn) ([]state.Kept, error) {
-	value, err := json.Marshal(t)
+// keptTurn returns the store entries of a turn: the turn, and links that expire with it. If clients may omit call ids, names
+// and arguments link to the turn as well.
+func (m *Scope) keptTurn(question state.Hash, theirs []llm.Call, t heldTurn) ([]state.Kept, error) {
+	var calls state.Hash
+	calls, t.IDs = callsOf(theirs)
+	at := state.Kept{Place: forTurn.Key(m.Owner, question[:], calls[:]), Item: m.ID, Until: time.Now().Add(turnLife)}
+	turn, err := json.Marshal(t)
 	if err != nil {
 		return nil, err
 	}
-	at := state.Kept{Place: state.Place{Kind: state.Turn, Owner: m.Owner, Hash: key}, Item: m.ID, Value: value, Until: time.Now().Add(turnLife)}
-	return append([]state.Kept{at}, t.links(at, m.Codec.Properties().OptionalCallIDs)...), nil
+	link, err := json.Marshal(heldLink{at.Hash, calls})
+	if err != nil {
+		return nil, err
+	}
+	at.Value = turn
+	out := []state.Kept{at}
+	at.Value = link
+	optionalIDs := m.Codec.Properties().OptionalCallIDs
+	for _, c := range theirs {
+		if isRandomID(c.ID) || !optionalIDs {
+			at.Place = m.callKey(c)
+			out = append(out, at)
+		}
+		if optionalIDs {
+			at.Place = m.callKey(llm.Call{Name: c.Name, Args: c.Args})
+			out = append(out, at)
+		}
+	}
+	return out[:min(len(out), 1+maxLinks)], nil
 }

@@ -24,17 +24,22 @@ func conversation(question, call, args string) []llm.Message {
 }
 
 // heldFor returns a turn in which the gateway ran a call, then another in the same answer as a call of the client.
-func heldFor(call, text string) (state.Hash, heldTurn) {
+func heldFor(call, text string) (question state.Hash, calls []llm.Call, t heldTurn) {
 	own := func(id string) llm.Call { return llm.Call{ID: id, Name: "ours", Args: []byte("{}")} }
 	result := func(id string) llm.Result {
 		return llm.Result{CallID: id, Name: "ours", Parts: []llm.Part{llm.Text{Text: text}}}
 	}
 	theirs := llm.Call{ID: call, Name: "theirs", Args: []byte(`{"a":1,"b":2}`)}
-	t := heldTurn{Results: []llm.Result{result("own2")}, Messages: []llm.Message{
+	t = heldTurn{Results: []llm.Result{result("own2")}, Messages: []llm.Message{
 		llm.Assistant(own("own1")), llm.Results(result("own1")), llm.Assistant(own("own2"), theirs)}}
-	hash, ids := callsOf([]llm.Call{theirs})
-	t.IDs = ids
-	return heldKey(AskedBefore([]llm.Message{llm.User("a")}), hash), t
+	return questionOf("a"), []llm.Call{theirs}, t
+}
+
+func questionOf(text string) state.Hash { return NewHistory([]llm.Message{llm.User(text)}).question(1) }
+
+// sentIn returns the hash of all that the client sent in a conversation.
+func sentIn(messages ...llm.Message) state.Hash {
+	return NewHistory(messages).sentBefore(len(messages))
 }
 
 // holder is a store with a clock.
@@ -126,9 +131,9 @@ func TestHeldIDs(t *testing.T) {
 func TestHeldAlike(t *testing.T) {
 	h := holder(t, nil)
 	for i, c := range []string{"c1", "c2"} {
-		key, turn := heldFor(c, "found "+c)
-		turn.Before = SaidBefore([]llm.Message{llm.User(fmt.Sprint(i)), llm.User("a")})
-		h.of("me", c).keepTurn(key, turn)
+		question, calls, turn := heldFor(c, "found "+c)
+		turn.Before = sentIn(llm.User(fmt.Sprint(i)), llm.User("a"))
+		h.of("me", c).keepTurn(question, calls, turn)
 	}
 	for i, id := range []string{"c1", "c2"} {
 		for _, sent := range []string{id, "call_9"} { // found by call id, or by the messages before it
@@ -201,10 +206,9 @@ func missing(x *Scope) (turns int) {
 const heldArgs = `{"a":1,"b":2}`
 
 // heldBehind is heldFor after another question.
-func heldBehind(question, call, text string) (state.Hash, heldTurn) {
-	_, turn := heldFor(call, text)
-	hash, _ := callsOf(turn.theirs())
-	return heldKey(AskedBefore([]llm.Message{llm.User(question)}), hash), turn
+func heldBehind(question, call, text string) (state.Hash, []llm.Call, heldTurn) {
+	_, calls, turn := heldFor(call, text)
+	return questionOf(question), calls, turn
 }
 
 // TestHeldOfOtherConversations checks that a turn of a call with a random id is never put back at a call with another
@@ -299,10 +303,10 @@ func TestHeldMoreThanAreKept(t *testing.T) {
 	h := holder(t, nil)
 	var asked []llm.Message
 	for i := range mostAlike + 2 {
-		key, turn := heldFor("call_1", fmt.Sprint(i))
+		question, calls, turn := heldFor("call_1", fmt.Sprint(i))
 		asked = append(asked, conversation("a", "call_1", heldArgs)...)
-		turn.Before = SaidBefore(asked)
-		h.of("me", fmt.Sprint(i)).keepTurn(key, turn)
+		turn.Before = sentIn(asked...)
+		h.of("me", fmt.Sprint(i)).keepTurn(question, calls, turn)
 	}
 	x := h.of("me", "x")
 	if got := oursIn(x.MergeHeld(asked, anyTool)); len(got) != mostAlike || got[0] != "2" || missing(x) != 2 {
@@ -383,15 +387,15 @@ func TestHeldWithoutIDs(t *testing.T) {
 
 // TestHeldEntries checks that a turn uses few store entries, whatever calls it has, because all teams share them.
 func TestHeldEntries(t *testing.T) {
-	turn := heldTurn{Messages: []llm.Message{{Role: llm.RoleAssistant}}}
+	h := holder(t, nil)
+	var calls []llm.Call
 	for i := range 20 {
-		id := fmt.Sprintf("call_Ab3dE5fG7h%02d", i)
-		turn.IDs = append(turn.IDs, id)
-		turn.Messages[0].Parts = append(turn.Messages[0].Parts, llm.Call{ID: id, Name: "theirs"})
+		calls = append(calls, llm.Call{ID: fmt.Sprintf("call_Ab3dE5fG7h%02d", i), Name: "theirs"})
 	}
-	for _, optional := range []bool{false, true} {
-		if n := len(turn.links(state.Kept{}, optional)); n != maxLinks {
-			t.Errorf("%d links lead to a turn", n)
+	for _, path := range []string{"/v1/chat/completions", "/api/chat"} { // clients of the second may omit ids
+		kept, err := h.at(path, "me", "1").keptTurn(questionOf("a"), calls, heldTurn{})
+		if err != nil || len(kept) != 1+maxLinks {
+			t.Errorf("%s: %d entries for a turn: %v", path, len(kept), err)
 		}
 	}
 }
@@ -403,9 +407,9 @@ func TestHeldOfOtherHistories(t *testing.T) {
 	history := func(first string) []llm.Message {
 		return append([]llm.Message{llm.User(first), {Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "Yes?"}}}}, conversation("a", "call_1", heldArgs)...)
 	}
-	key, turn := heldFor("call_1", "of the first")
-	turn.Before = SaidBefore(history("one")[:3])
-	h.of("me", "1").keepTurn(key, turn)
+	question, calls, turn := heldFor("call_1", "of the first")
+	turn.Before = sentIn(history("one")[:3]...)
+	h.of("me", "1").keepTurn(question, calls, turn)
 	for first, want := range map[string][]string{"one": {"of the first"}, "two": nil} {
 		x := h.of("me", "2")
 		if got := oursIn(x.MergeHeld(history(first), anyTool)); !slices.Equal(got, want) || (missing(x) > 0) != (want == nil) {
@@ -508,10 +512,11 @@ func TestHeldOfChangedConversationsTwice(t *testing.T) {
 // TestHeldLinks checks that a call with a counted id links to a turn only together with its name and arguments, and
 // that calls of the gateway do not link to it.
 func TestHeldLinks(t *testing.T) {
-	if linkKey(llm.Call{ID: "call_1", Name: "a"}) == linkKey(llm.Call{ID: "call_1", Name: "b"}) {
+	x := holder(t, nil).of("me", "1")
+	if x.callKey(llm.Call{ID: "call_1", Name: "a"}) == x.callKey(llm.Call{ID: "call_1", Name: "b"}) {
 		t.Error("two calls of a counted id have one link")
 	}
-	if _, turn := heldFor("c1", "x"); len(turn.links(state.Kept{}, false)) != 1 {
-		t.Error("the calls of the gateway lead to a turn, too")
+	if kept, err := x.keptTurn(heldFor("c1", "x")); err != nil || len(kept) != 2 {
+		t.Errorf("%d entries for a turn with one call of the client: %v", len(kept), err)
 	}
 }

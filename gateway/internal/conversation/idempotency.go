@@ -3,6 +3,7 @@ package conversation
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -85,9 +86,8 @@ func (m *Scope) Idempotency(model string, body []byte, changes bool) (*Idempoten
 	}
 	words := state.HashOf(said...)
 	p.content = fmt.Sprintf("%x", words)
-	p.Key = state.Place{Kind: state.Request, Owner: m.Owner, Hash: state.HashOf([]byte("words"), words[:])}
-	if p.Named {
-		p.Key.Hash = state.HashOf([]byte("name"), []byte(name))
+	if p.Key = forContent.Key(m.Owner, words[:]); p.Named {
+		p.Key = forName.Key(m.Owner, []byte(name))
 	}
 	found, err := p.lookUp()
 	switch {
@@ -136,11 +136,16 @@ func (p *Idempotency) lookUp() (*Earlier, error) {
 	if p.Named {
 		return p.Claim(leaseTime)
 	}
-	found, err := p.Store.Get(p.Context(), p.Key.Kind, p.Key.Owner, p.Key.Hash)
-	if err != nil || len(found[p.Key.Hash]) == 0 {
+	return p.Store.earlier(p.Context(), p.Key)
+}
+
+// earlier returns the stored state of a request, or nil.
+func (r *Store) earlier(ctx context.Context, key state.Place) (*Earlier, error) {
+	value, err := r.newest(ctx, key)
+	if err != nil || value == nil {
 		return nil, err
 	}
-	return readEarlier(found[p.Key.Hash][0])
+	return readEarlier(value)
 }
 
 func readEarlier(value []byte) (*Earlier, error) {

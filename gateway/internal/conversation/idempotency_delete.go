@@ -37,8 +37,7 @@ func (p *Idempotency) keepLinked(e state.Kept, answer *Earlier) bool {
 	if err != nil {
 		return false
 	}
-	place := requestOf(p.Owner, p.AnswerID)
-	link := state.Kept{Place: place, Value: p.Key.Hash[:], Until: e.Until}
+	link := state.Kept{Place: forAnswer.Key(p.Owner, []byte(p.AnswerID)), Value: p.Key.Hash[:], Until: e.Until}
 	held, err := p.Store.Claim(p.Detached(), link, nil)
 	switch {
 	case err != nil:
@@ -53,8 +52,7 @@ func (p *Idempotency) keepLinked(e state.Kept, answer *Earlier) bool {
 	if kept, err := p.Store.Claim(p.Detached(), e, p.claimed); err != nil || !bytes.Equal(kept, e.Value) {
 		return true // another request holds the name now
 	}
-	found, err := p.Store.Get(p.Detached(), place.Kind, place.Owner, place.Hash)
-	if list := found[place.Hash]; err == nil && len(list) > 0 && saysDeleted(list[0], p.Key.Hash) {
+	if mark, err := p.Store.newest(p.Detached(), link.Place); err == nil && saysDeleted(mark, p.Key.Hash) {
 		e.Value = gone
 		_ = p.Store.Put(p.Detached(), e) // Put logs its errors
 	}
@@ -63,18 +61,14 @@ func (p *Idempotency) keepLinked(e state.Kept, answer *Earlier) bool {
 
 // ForgetReplay deletes the stored answer of a request. The request still counts as run.
 func (r *Store) ForgetReplay(ctx context.Context, owner, id string) error {
-	key := requestOf(owner, id)
+	key := forAnswer.Key(owner, []byte(id))
 	request, err := r.markDeleted(ctx, key)
 	if err != nil || len(request) != len(key.Hash) {
 		return err
 	}
 	copy(key.Hash[:], request)
-	found, err := r.Get(ctx, key.Kind, owner, key.Hash)
-	if err != nil || len(found[key.Hash]) == 0 {
-		return err
-	}
-	was, err := readEarlier(found[key.Hash][0])
-	if err != nil || was.Header == nil { // in progress: its end sees the mark
+	was, err := r.earlier(ctx, key)
+	if err != nil || was == nil || was.Header == nil { // in progress: its end sees the mark
 		return err
 	}
 	value, err := was.emptied(id)

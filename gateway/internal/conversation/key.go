@@ -17,69 +17,114 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// AskedBefore returns the hash of the messages since the last message of the model. They are the question that the next
-// answer replies to.
-func AskedBefore(messages []llm.Message) [sha256.Size]byte {
-	first := len(messages)
-	for first > 0 && messages[first-1].Role != llm.RoleAssistant {
+// Purpose is what an entry is stored for. All entries are stored under keys of a purpose. Stores outlive a version, so
+// the words of a key do not change (TestStoredKeys).
+type Purpose struct {
+	kind state.Kind
+	word string // precedes the words of a key
+}
+
+// The purposes, with the words of their keys.
+var (
+	forSignature   = Purpose{state.Signature, "turn"} // the signer, the question, and the first call of the answer
+	forTurn        = Purpose{kind: state.Turn}        // the question, and the client's calls in the answer
+	forCall        = Purpose{state.Turn, "call"}      // a call of the client; leads to its turn
+	forName        = Purpose{state.Request, "name"}   // the Idempotency-Key
+	forContent     = Purpose{state.Request, "words"}  // the content of a request without a name
+	forAnswer      = Purpose{state.Request, "answer"} // the id of an answer; leads to its request
+	forCache       = Purpose{kind: state.Cached}      // the content of a request, and the upstreams of its route
+	ForWaitingCall = Purpose{kind: state.Waiting}     // the route, the tool, and the arguments
+)
+
+// Key returns the key of an entry of an owner. No owner finds entries of another.
+func (p Purpose) Key(owner string, words ...[]byte) state.Place {
+	if p.word != "" {
+		words = append([][]byte{[]byte(p.word)}, words...)
+	}
+	return state.Place{Kind: p.kind, Owner: owner, Hash: state.HashOf(words...)}
+}
+
+// History is the messages of a request. A point in it is identified by what the client had sent before.
+type History struct {
+	messages []llm.Message
+	sent     []state.Hash // before each message; nil until it is needed
+}
+
+// NewHistory returns the history of a request.
+func NewHistory(messages []llm.Message) *History { return &History{messages: messages} }
+
+// question returns the hash of the question that message i replies to: the client's messages since the last answer of the model.
+// Messages of the model just before i are part of the reply. With the number of messages, i is the next answer.
+func (h *History) question(i int) state.Hash {
+	for i > 0 && h.messages[i-1].Role == llm.RoleAssistant {
+		i--
+	}
+	first := i
+	for first > 0 && h.messages[first-1].Role != llm.RoleAssistant {
 		first--
 	}
-	h := sha256.New()
-	for _, m := range messages[first:] {
-		addAsked(h, m)
+	sum := sha256.New()
+	for _, m := range h.messages[first:i] {
+		addSent(sum, m)
 	}
-	return [sha256.Size]byte(h.Sum(nil))
+	return state.Hash(sum.Sum(nil))
 }
 
-// addAsked adds the content of a message to a hash.
-func addAsked(h hash.Hash, m llm.Message) {
-	h.Write([]byte(m.Text()))
+// sentBefore returns the hash of all that the client had sent before message i.
+func (h *History) sentBefore(i int) state.Hash {
+	if h.sent == nil {
+		sum := sha256.New()
+		for _, m := range h.messages {
+			h.sent = append(h.sent, state.Hash(sum.Sum(nil)))
+			if m.Role != llm.RoleAssistant {
+				addSent(sum, m)
+			}
+		}
+		h.sent = append(h.sent, state.Hash(sum.Sum(nil)))
+	}
+	return h.sent[i]
+}
+
+// addSent adds a message of the client to a hash.
+func addSent(sum hash.Hash, m llm.Message) {
+	sum.Write([]byte(m.Text()))
 	for _, p := range m.Parts {
 		if r, ok := p.(llm.Result); ok {
-			h.Write([]byte("\x00" + r.CallID + "\x00" + r.Text()))
+			sum.Write([]byte("\x00" + r.CallID + "\x00" + r.Text()))
 		}
 	}
-	h.Write([]byte{0})
+	sum.Write([]byte{0})
 }
-
-// heldKey returns the key of a held turn.
-func heldKey(asked, calls [sha256.Size]byte) state.Hash { return state.HashOf(asked[:], calls[:]) }
 
 // callsOf returns the ids of calls, and a hash of their names and canonical arguments.
-func callsOf(calls []llm.Call) (hash [sha256.Size]byte, ids []string) {
-	h := sha256.New()
+func callsOf(calls []llm.Call) (hash state.Hash, ids []string) {
+	sum := sha256.New()
 	for _, c := range calls {
-		args := canonical(c.Args)
-		fmt.Fprintf(h, "%q %q\n", c.Name, args)
+		fmt.Fprintf(sum, "%q %q\n", c.Name, canonical(c.Args))
 		ids = append(ids, c.ID)
 	}
-	return [sha256.Size]byte(h.Sum(nil)), ids
+	return state.Hash(sum.Sum(nil)), ids
 }
 
-// SaidBefore returns the hash of all messages except those of the model.
-func SaidBefore(messages []llm.Message) [sha256.Size]byte {
-	return AskedBefore(slices.DeleteFunc(slices.Clone(messages), func(m llm.Message) bool { return m.Role == llm.RoleAssistant }))
-}
-
-// saidBeforeEach returns SaidBefore of every prefix of a conversation, by its length.
-func saidBeforeEach(messages []llm.Message) [][sha256.Size]byte {
-	h := sha256.New()
-	out := make([][sha256.Size]byte, 0, len(messages)+1)
-	for _, m := range messages {
-		out = append(out, [sha256.Size]byte(h.Sum(nil)))
-		if m.Role != llm.RoleAssistant {
-			addAsked(h, m)
-		}
-	}
-	return append(out, [sha256.Size]byte(h.Sum(nil)))
-}
-
-// linkKey returns the key of the link of a call.
-func linkKey(c llm.Call) state.Hash {
+// callKey returns the key of the link from a call to its turn.
+func (m *Scope) callKey(c llm.Call) state.Place {
 	if isRandomID(c.ID) {
-		return state.HashOf([]byte("call"), []byte(c.ID))
+		return forCall.Key(m.Owner, []byte(c.ID))
 	}
-	return state.HashOf([]byte("call"), []byte(c.ID), []byte(c.Name), canonical(c.Args))
+	return forCall.Key(m.Owner, []byte(c.ID), []byte(c.Name), canonical(c.Args))
+}
+
+// signatureKey returns the key of a signed answer. A random id is unique, so it is enough, because clients shorten old
+// results and drop turns. With any other id, the key includes the question. With a counted or missing id, it includes
+// the name and arguments of the call instead of the id.
+func (m *Scope) signatureKey(signer string, question state.Hash, first llm.Call) state.Place {
+	switch {
+	case first.ID == "" || isCountedID(first.ID):
+		return forSignature.Key(m.Owner, []byte(signer), question[:], nil, []byte(first.Name), plainArgs(first.Args))
+	case isRandomID(first.ID):
+		return forSignature.Key(m.Owner, []byte(signer), nil, []byte(first.ID))
+	}
+	return forSignature.Key(m.Owner, []byte(signer), question[:], []byte(first.ID))
 }
 
 // isCountedID reports whether an id is only a number, as codecs give to calls without one. Such ids repeat in many
@@ -88,27 +133,6 @@ func isCountedID(id string) bool {
 	digits, ok := strings.CutPrefix(id, "call_")
 	digits = strings.TrimPrefix(digits, "text_")
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
-}
-
-// questionBefore is AskedBefore for an answer. Messages of the model at the end of the request are part of the answer.
-func questionBefore(messages []llm.Message) [sha256.Size]byte {
-	for len(messages) > 0 && messages[len(messages)-1].Role == llm.RoleAssistant {
-		messages = messages[:len(messages)-1]
-	}
-	return AskedBefore(messages)
-}
-
-// turnKey returns the key of an answer: its signer and its first call. A random id is unique, so it is enough, because
-// clients shorten old results and drop turns. With any other id, the key includes the question. With a counted or
-// missing id, it includes the name and arguments of the call instead of the id.
-func turnKey(signer string, asked [sha256.Size]byte, first llm.Call) state.Hash {
-	switch {
-	case first.ID == "" || isCountedID(first.ID):
-		return state.HashOf([]byte("turn"), []byte(signer), asked[:], nil, []byte(first.Name), plainArgs(first.Args))
-	case isRandomID(first.ID):
-		return state.HashOf([]byte("turn"), []byte(signer), nil, []byte(first.ID))
-	}
-	return state.HashOf([]byte("turn"), []byte(signer), asked[:], []byte(first.ID))
 }
 
 // minRandomRun is the least number of consecutive letters and digits in a random id: the last group of a UUID.
@@ -142,11 +166,6 @@ func betaWords(h http.Header) []byte {
 		return nil
 	}
 	return fmt.Appendf(nil, "%q", betas)
-}
-
-// requestOf returns the place of the link from an answer id to its request.
-func requestOf(owner, id string) state.Place {
-	return state.Place{Kind: state.Request, Owner: owner, Hash: state.HashOf([]byte("answer"), []byte(id))}
 }
 
 // canonical returns JSON in a form in which equal values have equal text, without some fields of the outermost object.

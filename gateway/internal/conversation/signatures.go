@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -21,6 +20,19 @@ import (
 // recognized by the parts that clients repeat: its text, and the ids, names and arguments of its calls. White space,
 // JSON formatting, omitted text and split messages do not matter, because clients often change them. If several answers
 // match and have different signatures, nothing is restored.
+
+// Signatures stores a vendor's signatures for clients that cannot carry them, and restores them in later requests.
+type Signatures struct {
+	*Scope
+	looked   map[state.Hash][]signedTurn // looked-up entries, by key
+	idToken  string                      // makes the ids of calls in the answer unique
+	ownsTool func(tool string) bool      // reports whether the gateway runs a tool and hides its calls from the client
+}
+
+// NewSignatures returns the signatures of a request. ownsTool reports whether the gateway runs a tool.
+func NewSignatures(m *Scope, ownsTool func(tool string) bool) Signatures {
+	return Signatures{Scope: m, ownsTool: ownsTool}
+}
 
 // signedTurn is the stored form of an answer with calls of the client.
 type signedTurn struct {
@@ -120,7 +132,7 @@ func (m callMark) shares(sent callMark) bool {
 type SignedAnswer struct {
 	signatures *Signatures
 	signer     string
-	messages   []llm.Message // messages of the request
+	history    *History
 	answer     llm.Builder
 	ids        map[string]string // new ids of calls, by original id
 }
@@ -131,7 +143,7 @@ func (g *Signatures) Begin(l Signer, req *llm.Request) *SignedAnswer {
 	if l.Upstream == "" || l.Client != "" {
 		return nil
 	}
-	return &SignedAnswer{signatures: g, signer: l.Upstream, messages: req.Messages}
+	return &SignedAnswer{signatures: g, signer: l.Upstream, history: NewHistory(req.Messages)}
 }
 
 // UniqueIDs replaces counted ids of the client's calls in an event. Two runs of one question would otherwise have the
@@ -209,15 +221,16 @@ func (n *SignedAnswer) store() error {
 	if len(t.Calls) == 0 || len(t.Message.Parts) == 0 && !signs(n.signer) {
 		return nil
 	}
-	before := SaidBefore(n.messages)
+	end := len(n.history.messages)
+	before := n.history.sentBefore(end)
 	t.Before = before[:]
 	value, err := json.Marshal(t)
 	if err != nil {
 		return err
 	}
-	asked, until := questionBefore(n.messages), time.Now().Add(turnLife)
+	question, until := n.history.question(end), time.Now().Add(turnLife)
 	kept := func(c llm.Call) state.Kept {
-		return state.Kept{Place: state.Place{Kind: state.Signature, Owner: n.signatures.Owner, Hash: turnKey(n.signer, asked, c)}, Item: n.signatures.callToken(), Value: value, Until: until}
+		return state.Kept{Place: n.signatures.signatureKey(n.signer, question, c), Item: n.signatures.callToken(), Value: value, Until: until}
 	}
 	list := []state.Kept{kept(first)}
 	if n.signatures.Codec.Properties().OptionalCallIDs {
@@ -276,7 +289,8 @@ func isThinking(p llm.Part) bool {
 
 // restore returns a request with the stored signatures. The argument is not changed.
 func (g *Signatures) restore(signer string, req *llm.Request) *llm.Request {
-	turns := sentTurns(signer, req.Messages)
+	history := NewHistory(req.Messages)
+	turns := g.sentTurns(signer, history)
 	if len(turns) == 0 {
 		return req
 	}
@@ -284,12 +298,11 @@ func (g *Signatures) restore(signer string, req *llm.Request) *llm.Request {
 		g.lookUpTurns(turns)
 	}
 	g.warnOfUnknown(signer, turns, req.Messages)
-	before := sync.OnceValue(func() [][sha256.Size]byte { return saidBeforeEach(req.Messages) })
 	out, taken := req, 0 // taken counts the messages that are handled
 	var messages []llm.Message
 	for i := range turns {
 		sent := &turns[i]
-		kept := g.findSigned(sent, before)
+		kept := g.findSigned(sent, history)
 		if kept == nil {
 			continue
 		}
@@ -317,7 +330,8 @@ type sentTurn struct {
 
 // sentTurns returns the answers in a conversation that may have stored signatures. It omits answers that already have
 // signatures, such as turns that the gateway put back itself.
-func sentTurns(signer string, messages []llm.Message) (list []sentTurn) {
+func (m *Scope) sentTurns(signer string, history *History) (list []sentTurn) {
+	messages := history.messages
 	for i := 0; i < len(messages); i++ {
 		if messages[i].Role != llm.RoleAssistant {
 			continue
@@ -331,7 +345,7 @@ func sentTurns(signer string, messages []llm.Message) (list []sentTurn) {
 		if len(calls) == 0 || slices.ContainsFunc(t.parts, func(p llm.Part) bool { return (Signer{Upstream: signer}).isSignedPart(p) }) {
 			continue
 		}
-		t.key = turnKey(signer, AskedBefore(messages[:t.from]), calls[0])
+		t.key = m.signatureKey(signer, history.question(t.from), calls[0]).Hash
 		list = append(list, t)
 	}
 	return list
@@ -353,23 +367,16 @@ func (g *Signatures) lookUpTurns(turns []sentTurn) {
 	}
 	found := g.lookUp(state.Signature, unknown)
 	for _, key := range unknown {
-		var list []signedTurn
-		for _, value := range found[key] {
-			var t signedTurn
-			if json.Unmarshal(value, &t) == nil { // otherwise it was written by another version
-				list = append(list, t)
-			}
-		}
 		if g.looked == nil {
 			g.looked = make(map[state.Hash][]signedTurn)
 		}
-		g.looked[key] = list
+		g.looked[key] = decodeEach[signedTurn](found[key])
 	}
 }
 
 // findSigned returns the stored turn of an answer. It returns nil if there is none, or if several match, and then warns
-// the client. The function before is called only to distinguish several matches.
-func (g *Signatures) findSigned(sent *sentTurn, before func() [][sha256.Size]byte) *signedTurn {
+// the client.
+func (g *Signatures) findSigned(sent *sentTurn, history *History) *signedTurn {
 	held := g.looked[sent.key]
 	if len(held) == 0 {
 		return nil
@@ -381,7 +388,7 @@ func (g *Signatures) findSigned(sent *sentTurn, before func() [][sha256.Size]byt
 	list = preferred(list, false, func(t *signedTurn) bool { return bytes.Equal(t.Text, said.Text) })
 	list = preferred(list, false, func(t *signedTurn) bool { return len(said.Thought) > 0 && bytes.Equal(t.Thought, said.Thought) })
 	if len(list) > 1 {
-		all := before()[sent.from]
+		all := history.sentBefore(sent.from)
 		list = preferred(list, false, func(t *signedTurn) bool { return bytes.Equal(t.Before, all[:]) })
 	}
 	if len(list) == 0 {

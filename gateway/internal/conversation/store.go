@@ -1,14 +1,14 @@
 // Package conversation stores data of the gateway between requests: answers for repeated requests, signatures that
 // clients cannot carry, and results of its tools that clients do not see. Each entry belongs to an owner, has a key
-// derived from the conversation (key.go), and expires.
+// derived from the conversation (key.go), and expires. If a kind of entry takes too much room, the owner with the most
+// bytes loses its oldest (internal/state).
 package conversation
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
-	"net/http"
-	"slices"
 	"time"
 
 	"github.com/toolpost/toolpost/gateway/internal/exchange"
@@ -27,6 +27,11 @@ type Store struct {
 	cache   *state.Memory // answers for equal requests; they are never stored elsewhere
 	Metrics *metrics.Set
 	Log     *slog.Logger
+}
+
+// NewStore returns a store that uses a backend, and counts and logs its failures. Cache keeps answers for equal requests.
+func NewStore(backend state.Store, cache *state.Memory, metrics *metrics.Set, log *slog.Logger) *Store {
+	return &Store{backend: backend, cache: cache, Metrics: metrics, Log: log}
 }
 
 // The operation labels in the metrics.
@@ -52,46 +57,62 @@ func (r *Store) Empty(kind state.Kind) bool {
 	return ok && m.Empty(kind)
 }
 
-// Get implements [state.Store].
-func (r *Store) Get(ctx context.Context, kind state.Kind, owner string, hashes ...state.Hash) (map[state.Hash][][]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTime)
-	defer cancel()
-	found, err := r.backend.Get(ctx, kind, owner, hashes...)
-	return found, r.checked(reading, kind, err)
+// storeOf returns the store of a kind.
+func (r *Store) storeOf(kind state.Kind) state.Store {
+	if kind == state.Cached {
+		return r.cache
+	}
+	return r.backend
 }
 
-// Put implements [state.Store].
+// limited runs an operation on the store of a kind.
+func limited[T any](ctx context.Context, r *Store, op string, kind state.Kind, run func(context.Context, state.Store) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	out, err := run(ctx, r.storeOf(kind))
+	return out, r.checked(op, kind, err)
+}
+
+// Get implements [state.Store].
+func (r *Store) Get(ctx context.Context, kind state.Kind, owner string, hashes ...state.Hash) (map[state.Hash][][]byte, error) {
+	return limited(ctx, r, reading, kind, func(ctx context.Context, s state.Store) (map[state.Hash][][]byte, error) {
+		return s.Get(ctx, kind, owner, hashes...)
+	})
+}
+
+// newest returns the newest value under a key; nil if there is none.
+func (r *Store) newest(ctx context.Context, key state.Place) ([]byte, error) {
+	found, err := r.Get(ctx, key.Kind, key.Owner, key.Hash)
+	if err != nil || len(found[key.Hash]) == 0 {
+		return nil, err
+	}
+	return found[key.Hash][0], nil
+}
+
+// Put implements [state.Store]. The entries are of one kind.
 func (r *Store) Put(ctx context.Context, entries ...state.Kept) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, storeTime)
-	defer cancel()
-	return r.checked(writing, entries[0].Kind, r.backend.Put(ctx, entries...))
+	_, err := limited(ctx, r, writing, entries[0].Kind, func(ctx context.Context, s state.Store) (struct{}, error) {
+		return struct{}{}, s.Put(ctx, entries...)
+	})
+	return err
 }
 
 // Claim implements [state.Store].
 func (r *Store) Claim(ctx context.Context, e state.Kept, mine []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTime)
-	defer cancel()
-	held, err := r.backend.Claim(ctx, e, mine)
-	return held, r.checked(writing, e.Kind, err)
+	return limited(ctx, r, writing, e.Kind, func(ctx context.Context, s state.Store) ([]byte, error) { return s.Claim(ctx, e, mine) })
 }
 
 // Delete implements [state.Store].
 func (r *Store) Delete(ctx context.Context, k state.Place, mine []byte) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTime)
-	defer cancel()
-	was, err := r.backend.Delete(ctx, k, mine)
-	return was, r.checked(writing, k.Kind, err)
+	return limited(ctx, r, writing, k.Kind, func(ctx context.Context, s state.Store) (bool, error) { return s.Delete(ctx, k, mine) })
 }
 
 // Held implements [state.Store].
 func (r *Store) Held(ctx context.Context, kind state.Kind, most int) ([]state.Kept, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTime)
-	defer cancel()
-	list, err := r.backend.Held(ctx, kind, most)
-	return list, r.checked(reading, kind, err)
+	return limited(ctx, r, reading, kind, func(ctx context.Context, s state.Store) ([]state.Kept, error) { return s.Held(ctx, kind, most) })
 }
 
 // Erase implements [state.Store].
@@ -133,6 +154,17 @@ func (m *Scope) lookUp(kind state.Kind, hashes []state.Hash) map[state.Hash][][]
 	return found
 }
 
+// decodeEach decodes the values under a key, without those of other versions.
+func decodeEach[T any](values [][]byte) (list []T) {
+	for _, value := range values {
+		var one T
+		if json.Unmarshal(value, &one) == nil {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
 // stateWords describe the missing data for clients.
 var stateWords = map[state.Kind]string{
 	state.Signature: "the signatures of earlier calls in this conversation",
@@ -148,11 +180,6 @@ func Unavailable(kind state.Kind) llm.Warning {
 	return llm.Warning{Code: llm.Degraded, Feature: "state", Detail: stateWords[kind] + ": the gateway's state store failed, so this is missing"}
 }
 
-// NewStore returns a store that uses a backend, and counts and logs its failures. Cache keeps answers for equal requests.
-func NewStore(backend state.Store, cache *state.Memory, metrics *metrics.Set, log *slog.Logger) *Store {
-	return &Store{backend: backend, cache: cache, Metrics: metrics, Log: log}
-}
-
 // Scope is the access of one request to the store: the entries of its owner.
 type Scope struct {
 	*exchange.Response
@@ -163,29 +190,5 @@ type Scope struct {
 // disconnects.
 func (m *Scope) Detached() context.Context { return context.WithoutCancel(m.Context()) }
 
-// Signatures stores a vendor's signatures for clients that cannot carry them, and restores them in later requests.
-type Signatures struct {
-	*Scope
-	looked   map[state.Hash][]signedTurn // looked-up entries, by key
-	idToken  string                      // makes the ids of calls in the answer unique
-	ownsTool func(tool string) bool      // reports whether the gateway runs a tool and hides its calls from the client
-}
-
-// KeptHeader returns the headers that are stored with an answer.
-func (m *Scope) KeptHeader() http.Header {
-	header := http.Header{}
-	for _, name := range []string{"Content-Type", "Cache-Control", exchange.UpstreamHeader, exchange.WarningHeader} {
-		if values := m.W.Header()[http.CanonicalHeaderKey(name)]; values != nil {
-			header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
-		}
-	}
-	return header
-}
-
 // NewScope returns the scope of a request.
 func NewScope(r *exchange.Response, s *Store) Scope { return Scope{r, s} }
-
-// NewSignatures returns the signatures of a request. ownsTool reports whether the gateway runs a tool.
-func NewSignatures(m *Scope, ownsTool func(tool string) bool) Signatures {
-	return Signatures{Scope: m, ownsTool: ownsTool}
-}

@@ -17,7 +17,9 @@ type keyLog struct {
 	keys []string
 }
 
-func (l *keyLog) add(p state.Place) { l.keys = append(l.keys, fmt.Sprintf("%s %x", p.Kind, p.Hash[:6])) }
+func (l *keyLog) add(p state.Place) {
+	l.keys = append(l.keys, fmt.Sprintf("%s %x", p.Kind, p.Hash[:6]))
+}
 
 func (l *keyLog) Put(ctx context.Context, entries ...state.Kept) error {
 	for _, e := range entries {
@@ -47,7 +49,7 @@ func TestStoredKeys(t *testing.T) {
 			call := llm.Call{ID: id, Name: "f", Args: []byte(`{"b": 1, "a": "<"}`)}
 			talk := append(conversation("a", id, `{"a":1}`), result(id))
 			m := h.at(path, "me", "1")
-			m.HoldTurn([]llm.Message{result(id), llm.Assistant(call)}, AskedBefore(talk), SaidBefore(talk), []llm.Call{call}, nil)
+			m.HoldTurn([]llm.Message{result(id), llm.Assistant(call)}, NewHistory(talk), []llm.Call{call}, nil)
 
 			g := NewSignatures(m, func(string) bool { return false })
 			n := g.Begin(Signer{Upstream: "https://example.com/messages"}, &llm.Request{Messages: talk})

@@ -1,7 +1,6 @@
 package hosttools
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -24,13 +23,13 @@ type Rounds struct {
 	run     *execution
 	used    func(llm.Usage)
 
-	conv       *llm.Request      // the request for the upstream, without tools of the gateway
-	before     int               // number of messages in the client's request
-	asked, all [sha256.Size]byte // hashes of the client's last messages, and of all its messages
-	ids        map[string]bool   // call ids in use
-	start      llm.Start         // start of the answer
-	usage      llm.Usage         // total of all rounds
-	said       bool              // an earlier round had text
+	conv    *llm.Request // the request for the upstream, without tools of the gateway
+	before  int          // number of messages in the client's request
+	history *conversation.History
+	ids     map[string]bool // call ids in use
+	start   llm.Start       // start of the answer
+	usage   llm.Usage       // total of all rounds
+	said    bool            // an earlier round had text
 }
 
 // Ask asks the upstreams once.
@@ -54,8 +53,7 @@ func New(t *Tools, scope *conversation.Scope, idempotency *conversation.Idempote
 	o.hide(runner.Set(), client)
 	s.conv = req.Clone()
 	s.conv.Messages = slices.Clip(scope.MergeHeld(req.Messages, func(name string) bool { return mayRun(scope.Rights, name) }))
-	s.before, s.asked = len(s.conv.Messages), conversation.AskedBefore(req.Messages)
-	s.all = conversation.SaidBefore(req.Messages)
+	s.before, s.history = len(s.conv.Messages), conversation.NewHistory(req.Messages)
 	o.choose(t.budget(to), s.conv)
 	if name := o.clash(client); name != "" {
 		return nil, &llm.Error{Op: "gateway", Kind: llm.Invalid, Status: http.StatusBadRequest,
@@ -173,7 +171,7 @@ func (s *Rounds) after(r *round, each func(llm.Event) error) (done bool, err err
 		return false, nil
 	}
 	if len(theirs) > 0 {
-		s.HoldTurn(s.conv.Messages[s.before:], s.asked, s.all, theirs, results)
+		s.HoldTurn(s.conv.Messages[s.before:], s.history, theirs, results)
 	}
 	s.run.end(nil) // complete the record before the client has its answer
 	if r := s.idempotency; r != nil && !r.Changed && !r.Named {

@@ -120,7 +120,7 @@ func readPending(value []byte) (*pendingCall, error) {
 
 // placeOf returns the key of a call: its tool, and its arguments in the form that a person sees.
 func (w *waitingCalls) placeOf(tool string, args journal.Hash) state.Place {
-	return state.Place{Kind: state.Waiting, Owner: w.Owner, Hash: state.HashOf([]byte(w.to.Route.Name), []byte(tool), []byte(args))}
+	return conversation.ForWaitingCall.Key(w.Owner, []byte(w.to.Route.Name), []byte(tool), []byte(args))
 }
 
 // place returns the key of a call from the model.
