@@ -19,7 +19,7 @@ func (a *attempts) Hedges() bool {
 	return a.rounds == nil && !stored && len(a.HostedTools(a.req)) == 0
 }
 
-// race is a request to two upstreams, of which the first that begins to answer is heard. Their answers are not relayed.
+// race is a request to two upstreams, of which the first to begin its answer is used. Their answers are not relayed.
 type race struct {
 	*attempts
 	events  chan raceEvent
@@ -147,7 +147,7 @@ func (c *race) took(e raceEvent) (begins bool) {
 	return last || llm.Begins(e.ev)
 }
 
-// settle books what an upstream used that is not heard.
+// settle books the usage of an upstream whose answer is not used.
 func (c *race) settle(one *contestant, err error) {
 	c.trace.Upstream = one.to.Model
 	c.spent.Begin(one.to.ID, c.req)

@@ -40,7 +40,7 @@ type ModelRoute struct {
 	// Strategy orders the upstreams of the same priority; "" means Weighted.
 	Strategy Strategy
 	// HedgeAfter is how long an answer may take to begin before a second upstream of the route is asked at the same time. The
-	// one that begins first is heard, and both are booked. Requests with tools of the vendor or the gateway, and those that
+	// answer that begins first is used, and both are booked. Requests with tools of the vendor or the gateway, and those that
 	// the vendor stores, are not sent twice. 0 means never. Answers of such routes are translated, not relayed.
 	HedgeAfter time.Duration
 	// MaxRequests limits the concurrent requests of the route; 0 means no limit. Requests above the limit get status

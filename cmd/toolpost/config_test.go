@@ -158,7 +158,9 @@ func TestModelSourcesInOrder(t *testing.T) {
 	defer server.Close()
 	empty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write([]byte("<html>my web shop")) }))
 	defer empty.Close()
-	choose := func(s *settings.Settings) openmodel.Choice { return openmodel.Choose(t.Context(), s) }
+	choose := func(s *settings.Settings) openmodel.Choice {
+		return openmodel.Choose(t.Context(), &s.ModelOptions, s.Sources["model"])
+	}
 	at := func(vendor, base string) *settings.Settings {
 		return &settings.Settings{ModelOptions: settings.ModelOptions{Local: []string{vendor}, Providers: map[string]settings.ProviderConfig{vendor: {BaseURL: base}}}}
 	}

@@ -96,7 +96,7 @@ func TestModelWithoutProvider(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, f, err := openmodel.Open(t.Context(), &s.ModelOptions, openmodel.Choose(t.Context(), s), client.Open)
+		_, f, err := openmodel.Open(t.Context(), &s.ModelOptions, openmodel.Choose(t.Context(), &s.ModelOptions, ""), client.Open)
 		if c.opens != "" && (err != nil || f.ID != c.opens) || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: %+v, %v", c.id, f, err)
 		}

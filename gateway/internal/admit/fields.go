@@ -14,6 +14,14 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
+// Demand is everything that the body and the headers of a request ask for besides a model and its tools.
+type Demand struct {
+	fields  []sentField // fields that may have effects beyond the model and the tools
+	Output  outputLimit // limit of the answer length
+	Limited bool        // the key has limits, so the size of the answer matters
+	unknown int         // fields that were not sent, because they are unknown and the key is limited
+}
+
 // effect is an effect of a request field that is not visible in the model name and the list of tools.
 type effect uint8
 

@@ -9,14 +9,24 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/gateway/internal/exchange"
-	"github.com/toolpost/toolpost/gateway/internal/upstream"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/provider"
 )
+
+// Client is the sender of a request, with the rights of its key.
+type Client struct {
+	*exchange.Request
+	Header     http.Header // of the response
+	Book       *access.Book
+	wasRefused bool // because of the rights or a limit of the key
+}
+
+// NewClient returns the sender of a request. Without a book everything is allowed.
+func NewClient(req *exchange.Request, header http.Header, book *access.Book) Client {
+	return Client{Request: req, Header: header, Book: book}
+}
 
 // keyHeaders are the headers in which vendors' clients send their key, in addition to Authorization: Anthropic, Gemini,
 // and OpenAI on Azure.
@@ -170,84 +180,4 @@ func (d *Demand) HostedTools(req *llm.Request) []string {
 // MaySee reports whether the client may know about a model of a route.
 func (c *Client) MaySee(route, name string) bool {
 	return c.Rights == nil || c.Rights.Key.AllowsModel(name) && c.Rights.Key.AllowsRoute(route)
-}
-
-// defaultOutput is the usual number of output tokens of a request without a limit. Limits per minute count it, and
-// budgets count it if the catalogue does not know the maximum output of the model.
-const defaultOutput = 4096
-
-// Limits of what a request reserves, whatever it asks for: tokens of an answer, and answers.
-const (
-	largestOutput = 1 << 20
-	mostAnswers   = 128
-)
-
-// Claim admits a model request and reserves its possible cost, or returns an error. It returns the candidates that may
-// be asked: if the key has a budget, only those with a known price.
-func (s *Spending) Claim(ways []upstream.Candidate, req *llm.Request) ([]upstream.Candidate, error) {
-	if s.Rights == nil {
-		s.ways = ways
-		return ways, nil
-	}
-	hosted := s.HostedTools(req)
-	for _, name := range hosted {
-		if err := s.MayUseTool(name); err != nil {
-			return nil, err
-		}
-	}
-	unpriced, asked := false, ""
-	if s.Rights.BoundsMoney() {
-		if len(ways) > 0 {
-			asked = upstream.ShownID(ways[0].ID)
-		}
-		ways = slices.DeleteFunc(ways, func(w upstream.Candidate) bool { return !priced(w, hosted) })
-		unpriced = len(ways) == 0
-	}
-	s.ways = ways
-	claim := s.most(ways, req)
-	claim.ID, claim.Model, claim.Unpriced, claim.Upstream = s.ID, s.Model, unpriced, asked
-	var err error
-	if s.admission, err = s.Book.Admit(s.Context(), s.Rights, claim); err != nil {
-		return nil, s.Refuse(err)
-	}
-	s.setRateHeaders(s.admission.Rooms)
-	return ways, nil
-}
-
-func infoOf(w upstream.Candidate) catalog.Model {
-	if m, ok := w.Opened.(*provider.Model); ok {
-		return m.Info()
-	}
-	return catalog.Model{}
-}
-
-// priced reports whether the prices of all parts of a request are known.
-func priced(w upstream.Candidate, hosted []string) bool {
-	usage := llm.Usage{Input: 1, Output: 1, Hosted: make(map[string]int)}
-	for _, name := range hosted {
-		usage.Hosted[name] = 1
-	}
-	_, known := infoOf(w).Price.Cost(usage)
-	return known
-}
-
-// Client is the sender of a request, with the rights of its key.
-type Client struct {
-	*exchange.Request
-	Header     http.Header // of the response
-	Book       *access.Book
-	wasRefused bool // because of the rights or a limit of the key
-}
-
-// Demand is everything that the body and the headers of a request ask for besides a model and its tools.
-type Demand struct {
-	fields  []sentField // fields that may have effects beyond the model and the tools
-	Output  outputLimit // limit of the answer length
-	Limited bool        // the key has limits, so the size of the answer matters
-	unknown int         // fields that were not sent, because they are unknown and the key is limited
-}
-
-// NewClient returns the sender of a request. Without a book everything is allowed.
-func NewClient(req *exchange.Request, header http.Header, book *access.Book) Client {
-	return Client{Request: req, Header: header, Book: book}
 }

@@ -51,6 +51,65 @@ type Spending struct {
 	finished bool // the client has its answer
 }
 
+// defaultOutput is the usual number of output tokens of a request without a limit. Limits per minute count it, and
+// budgets count it if the catalogue does not know the maximum output of the model.
+const defaultOutput = 4096
+
+// Limits of what a request reserves, whatever it asks for: tokens of an answer, and answers.
+const (
+	largestOutput = 1 << 20
+	mostAnswers   = 128
+)
+
+// Claim admits a model request and reserves its possible cost, or returns an error. It returns the candidates that may
+// be asked: if the key has a budget, only those with a known price.
+func (s *Spending) Claim(ways []upstream.Candidate, req *llm.Request) ([]upstream.Candidate, error) {
+	if s.Rights == nil {
+		s.ways = ways
+		return ways, nil
+	}
+	hosted := s.HostedTools(req)
+	for _, name := range hosted {
+		if err := s.MayUseTool(name); err != nil {
+			return nil, err
+		}
+	}
+	unpriced, asked := false, ""
+	if s.Rights.BoundsMoney() {
+		if len(ways) > 0 {
+			asked = upstream.ShownID(ways[0].ID)
+		}
+		ways = slices.DeleteFunc(ways, func(w upstream.Candidate) bool { return !priced(w, hosted) })
+		unpriced = len(ways) == 0
+	}
+	s.ways = ways
+	claim := s.most(ways, req)
+	claim.ID, claim.Model, claim.Unpriced, claim.Upstream = s.ID, s.Model, unpriced, asked
+	var err error
+	if s.admission, err = s.Book.Admit(s.Context(), s.Rights, claim); err != nil {
+		return nil, s.Refuse(err)
+	}
+	s.setRateHeaders(s.admission.Rooms)
+	return ways, nil
+}
+
+func infoOf(w upstream.Candidate) catalog.Model {
+	if m, ok := w.Opened.(*provider.Model); ok {
+		return m.Info()
+	}
+	return catalog.Model{}
+}
+
+// priced reports whether the prices of all parts of a request are known.
+func priced(w upstream.Candidate, hosted []string) bool {
+	usage := llm.Usage{Input: 1, Output: 1, Hosted: make(map[string]int)}
+	for _, name := range hosted {
+		usage.Hosted[name] = 1
+	}
+	_, known := infoOf(w).Price.Cost(usage)
+	return known
+}
+
 // Begin starts the accounting of a model request.
 func (s *Spending) Begin(to string, req *llm.Request) {
 	s.open, s.to, s.req, s.text, s.said, s.work = s.admission != nil, to, req, 0, llm.Usage{}, 0
@@ -164,11 +223,11 @@ func (s *Spending) BookLost(err error) {
 // the connection at once did no work.
 func (s *Spending) Worked(err error) bool {
 	sent := s.trace.SentAt()
-	var told *llm.Error
+	var failure *llm.Error
 	switch {
 	case s.text > 0, s.work > 0:
 		return true
-	case s.trace.Refused(), errors.As(err, &told) && told.Status != 0 && !exchange.ShuttingDown(s.Context()): // the status is our own
+	case s.trace.Refused(), errors.As(err, &failure) && failure.Status != 0 && !exchange.ShuttingDown(s.Context()): // the status is our own
 		return false
 	case s.trace.Answered():
 		return true

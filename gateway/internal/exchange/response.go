@@ -77,11 +77,11 @@ func (r *Response) forClient(err error) error {
 	if ShuttingDown(r.Context()) {
 		return ErrShutdown
 	}
-	told, final := upstream.ForClient(err)
+	shown, final := upstream.ForClient(err)
 	if final {
 		r.W.Header().Set("X-Should-Retry", "false")
 	}
-	return told
+	return shown
 }
 
 // head sends the status and the headers, once. The caller holds r.mu.

@@ -46,10 +46,10 @@ func New(t *Tools, scope *conversation.Scope, idempotency *conversation.Idempote
 	client := slices.Concat(req.Tools, legacyTools(req.Extra[scope.Codec.Format]))
 	r := &request{Scope: scope, tools: t, runner: runner, to: to, idempotency: idempotency}
 	o := &offer{set: allowedTools(scope.Rights, runner.Set()), client: req.Tools}
-	told := &reports{request: r, offer: o}
-	waiting := &waitingCalls{request: r, offer: o, reports: told}
-	s := &Rounds{request: r, offer: o, reports: told, ids: map[string]bool{}}
-	s.run = &execution{request: r, offer: o, reports: told, waiting: waiting}
+	toClient := &reports{request: r, offer: o}
+	waiting := &waitingCalls{request: r, offer: o, reports: toClient}
+	s := &Rounds{request: r, offer: o, reports: toClient, ids: map[string]bool{}}
+	s.run = &execution{request: r, offer: o, reports: toClient, waiting: waiting}
 	o.hide(runner.Set(), client)
 	s.conv = req.Clone()
 	s.conv.Messages = slices.Clip(scope.MergeHeld(req.Messages, func(name string) bool { return mayRun(scope.Rights, name) }))

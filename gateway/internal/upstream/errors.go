@@ -97,7 +97,7 @@ func unreachable(e *llm.Error) bool {
 // ForClient returns the error for the client, and whether the same request would fail again. Errors of the gateway
 // itself are unchanged. For an error of an upstream, the client gets the kind, the status and the text, without hosts,
 // operator faults, or pages that came instead of an answer.
-func ForClient(err error) (told error, final bool) {
+func ForClient(err error) (shown error, final bool) {
 	var up *upstreamError
 	if !errors.As(err, &up) {
 		return err, false
@@ -106,36 +106,36 @@ func ForClient(err error) (told error, final bool) {
 }
 
 func (up *upstreamError) forClient() (error, bool) {
-	told := &llm.Error{Op: "gateway", Kind: llm.KindOf(up.last), Err: up.last}
+	shown := &llm.Error{Op: "gateway", Kind: llm.KindOf(up.last), Err: up.last}
 	var known *llm.Error
 	if errors.As(up.last, &known) {
 		copied := *known
-		told = &copied
+		shown = &copied
 	}
 	for _, f := range operatorFaults {
-		if f.is(told) {
+		if f.is(shown) {
 			return &llm.Error{Op: "gateway", Kind: llm.Server, Status: http.StatusBadGateway, Err: errors.New(f.says)}, true
 		}
 	}
 	var came *provider.NoAnswerError
 	switch {
-	case errors.As(told.Err, &came):
-		told.Err = errors.New(came.Outline())
-	case told.Status == 0 && unreachable(told):
-		told.Err = errors.New("the upstream cannot be reached, or the connection to it was lost")
-		if told.Kind == llm.Timeout {
-			told.Err = errors.New("the upstream did not answer in time")
+	case errors.As(shown.Err, &came):
+		shown.Err = errors.New(came.Outline())
+	case shown.Status == 0 && unreachable(shown):
+		shown.Err = errors.New("the upstream cannot be reached, or the connection to it was lost")
+		if shown.Kind == llm.Timeout {
+			shown.Err = errors.New("the upstream did not answer in time")
 		}
-	case told.Err != nil:
-		if text := told.Err.Error(); withoutHosts(text, up.hosts) != text {
-			told.Err = errors.New(withoutHosts(text, up.hosts))
+	case shown.Err != nil:
+		if text := shown.Err.Error(); withoutHosts(text, up.hosts) != text {
+			shown.Err = errors.New(withoutHosts(text, up.hosts))
 		}
 	}
-	if told.Kind == llm.Unknown && told.Status/100 == 4 {
-		told.Kind = llm.Invalid // clients would retry an error of the gateway, but other upstreams were asked already
+	if shown.Kind == llm.Unknown && shown.Status/100 == 4 {
+		shown.Kind = llm.Invalid // clients would retry an error of the gateway, but other upstreams were asked already
 	}
-	told.Status = clientStatus(told)
-	return told, false
+	shown.Status = clientStatus(shown)
+	return shown, false
 }
 
 // withoutHosts replaces hosts in a text. A name without a dot could be any word, so it is replaced only with its port.

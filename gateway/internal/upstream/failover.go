@@ -217,8 +217,8 @@ func (f *failover) end(candidates []Candidate) error {
 
 // mayPass reports whether a failure may be temporary and the upstream did not send a retry time.
 func mayPass(err error) bool {
-	var told *llm.Error
-	return llm.KindOf(err).Transient() && !(errors.As(err, &told) && told.RetryAfter > 0)
+	var failure *llm.Error
+	return llm.KindOf(err).Transient() && !(errors.As(err, &failure) && failure.RetryAfter > 0)
 }
 
 // joined returns the last error, joined with the earlier ones. The last error determines the error for the client.

@@ -118,7 +118,7 @@ func runChat(c *chat, in, out *os.File) error {
 	c.keys = &ask.Keys{File: in}
 	program := tea.NewProgram(c, tea.WithContext(ctx), tea.WithInput(c.keys), tea.WithOutput(out), tea.WithoutSignalHandler())
 	c.send = program.Send
-	show := func(line string) { go c.send(told(line)) }
+	show := func(line string) { go c.send(notice(line)) }
 	c.w.ShowLog.Store(&show)
 	_, err := program.Run()
 	c.interrupt()

@@ -88,13 +88,13 @@ func (c *chat) help(string) tea.Cmd {
 func (c *chat) prompt(arg string) tea.Cmd {
 	if arg == "" {
 		ctx, w := c.ctx, c.w
-		return func() tea.Msg { return told(w.ListPrompts(ctx)) }
+		return func() tea.Msg { return notice(w.ListPrompts(ctx)) }
 	}
 	return c.fetch(func(ctx context.Context) (llm.Message, error) { return c.w.ServerPrompt(ctx, arg) })
 }
 
-// told is a text for the screen.
-type told string
+// notice is a text for the screen.
+type notice string
 
 // fetched reports that a message is complete that has parts of a server.
 type fetched struct {

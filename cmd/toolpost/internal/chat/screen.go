@@ -126,7 +126,7 @@ func (c *chat) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case modelsFound:
 		c.showModels(msg)
-	case told:
+	case notice:
 		c.log.Add(view.ShownAs, cli.Printable(string(msg)))
 	case fetched:
 		cmd = c.fetched(msg)

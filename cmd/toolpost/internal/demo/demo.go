@@ -59,7 +59,7 @@ type demo struct {
 	colours  cli.Palette
 	out      io.Writer // nil with --json
 	terminal *os.File  // the terminal that commands write to; nil without one
-	stdin    *os.File  // the terminal of the person; nil if nobody can be asked
+	stdin    *os.File  // the terminal of the person; nil without one
 	Scenes   []*scene  `json:"scenes"`
 }
 
@@ -164,7 +164,7 @@ func (d *demo) file(name, text string) error {
 	return os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600)
 }
 
-// anyExit stands for every exit code.
+// anyExit matches every exit code.
 const anyExit = -2
 
 // toolpost runs a command of this program, shows it, and fails if it exits with another code.

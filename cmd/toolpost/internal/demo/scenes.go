@@ -165,7 +165,7 @@ func kill(cmd *exec.Cmd, signal <-chan struct{}) error {
 	return err
 }
 
-// lastRecord returns the record that was written last. Runs of the same second have no order in their names.
+// lastRecord returns the newest record. The names of runs of the same second are not in order.
 func (d *demo) lastRecord() ([]byte, error) {
 	files, err := filepath.Glob(filepath.Join(d.records(), "*.jsonl"))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package doctor is the command doctor: what works on this machine, and how to get what is missing.
+// Package doctor is the command doctor. It reports which parts work on this machine, and how to get the missing ones.
 package doctor
 
 import (
@@ -65,7 +65,7 @@ func examine(cmd *cobra.Command) []findingscmd.Finding {
 	local := openmodel.FindLocal(cmd.Context(), &s.ModelOptions)
 	out = append(out, examineLocal(s.Local, local)...)
 	out = append(out, examineAgents(&s.ModelOptions, s.Redact)...)
-	return append(out, examineModel(cmd.Context(), s), examineTools(&s.ToolOptions), examineStore(s.Journal))
+	return append(out, examineModel(cmd.Context(), &s.ModelOptions, s.Sources["model"]), examineTools(&s.ToolOptions), examineStore(s.Journal))
 }
 
 func examineConfig(cmd *cobra.Command, used string) findingscmd.Finding {
@@ -122,13 +122,13 @@ func examineLocal(asked []string, local []openmodel.Choice) []findingscmd.Findin
 }
 
 // examineModel reports which model run would ask, and how the model would receive its tools.
-func examineModel(ctx context.Context, s *settings.Settings) findingscmd.Finding {
-	f := openmodel.Choose(ctx, s)
-	client, err := openmodel.Client(&s.ModelOptions)
+func examineModel(ctx context.Context, o *settings.ModelOptions, source string) findingscmd.Finding {
+	f := openmodel.Choose(ctx, o, source)
+	client, err := openmodel.Client(o)
 	if err != nil {
 		return findingscmd.Finding{What: "model", State: findingscmd.Broken, Says: err.Error(), Fix: ""}
 	}
-	m, f, err := openmodel.Open(ctx, &s.ModelOptions, f, client.Open)
+	m, f, err := openmodel.Open(ctx, o, f, client.Open)
 	if err != nil {
 		return findingscmd.Finding{What: "model", State: findingscmd.Broken, Says: fmt.Sprintf("%s (%s): %v", f.ID, f.Why, err), Fix: "choose another with -m or TOOLPOST_MODEL"}
 	}

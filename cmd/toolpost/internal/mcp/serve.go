@@ -222,7 +222,8 @@ func (f *mcpServe) offer(cmd *cobra.Command, w *session.Session) (mcpOffer, erro
 	if f.tasks {
 		options.Prompts = taskPrompts(w.Tasks)
 	}
-	w.WithholdSecrets(options.Runner)
+	w.RedactSecrets()
+	options.Runner.Output.Secrets = w.KnownSecrets
 	s, err := serve.NewService(options)
 	if err != nil {
 		return nil, err
@@ -282,7 +283,8 @@ func (f *mcpServe) relay(cmd *cobra.Command, w *session.Session, options serve.S
 		return nil, err
 	}
 	w.Closers = append(w.Closers, func() { servers.Close() })
-	w.WithholdSecrets(options.Runner)
+	w.RedactSecrets()
+	options.Runner.Output.Secrets = w.KnownSecrets
 	r, err := servers.Relay(c.Name, options)
 	if err != nil {
 		return nil, err

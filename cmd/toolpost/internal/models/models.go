@@ -224,12 +224,12 @@ type explained struct {
 	Found   string        `json:"found,omitempty"` // the evidence of 'models probe' or 'eval tune'
 }
 
-// foundOut returns the note of what was found out about a model, by 'models probe' or 'eval tune'.
+// foundOut returns the note of 'models probe' or 'eval tune' about a model.
 func foundOut(file, id string) (string, error) {
 	if file == "" {
 		var err error
 		if file, err = usercatalog.File(); err != nil {
-			return "", nil // without a folder of the user there is no file
+			return "", nil // the file is in a folder of the user
 		}
 	}
 	return usercatalog.Note(file, id)

@@ -41,15 +41,15 @@ type Choice struct {
 }
 
 // Choose returns the model to ask: the configured one, else one with a key in the environment, else one of a local
-// server, else the offline model.
-func Choose(ctx context.Context, s *settings.Settings) Choice {
-	if s.Model != "" {
-		return Choice{s.Model, "set by " + cmp.Or(s.Sources["model"], "the settings")}
+// server, else the offline model. source is the source of the configured one.
+func Choose(ctx context.Context, o *settings.ModelOptions, source string) Choice {
+	if o.Model != "" {
+		return Choice{o.Model, "set by " + cmp.Or(source, "the settings")}
 	}
 	if f := firstKey(); f.ID != "" {
 		return f
 	}
-	for _, f := range FindLocal(ctx, &s.ModelOptions) {
+	for _, f := range FindLocal(ctx, o) {
 		if f.ID != "" {
 			return f
 		}

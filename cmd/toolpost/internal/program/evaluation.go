@@ -75,18 +75,18 @@ func evaluatedModels(cmd *cobra.Command) (*evaluate.Models, error) {
 		return m, err
 	}
 	set := func(id string, values map[string]string) (llm.Model, error) {
-		return openWith(cmd.Context(), s, client.Catalog, id, values)
+		return openWith(cmd.Context(), &s.ModelOptions, client.Catalog, id, values)
 	}
 	tools := func(server string) ([]llm.ToolDef, error) { return toolsOfServer(cmd.Context(), s, server) }
 	return &evaluate.Models{Open: open, Cost: session.CostOf, Tools: tools, Default: s.Model, Set: set, Catalog: client.Catalog}, nil
 }
 
 // openWith opens a model with other values of its catalogue entry. A separate client keeps what it learns apart.
-func openWith(ctx context.Context, s *settings.Settings, known *catalog.Catalog, id string, values map[string]string) (llm.Model, error) {
+func openWith(ctx context.Context, o *settings.ModelOptions, known *catalog.Catalog, id string, values map[string]string) (llm.Model, error) {
 	if strings.HasPrefix(id, "sim/") || strings.HasPrefix(id, "agent/") {
 		return nil, fmt.Errorf("%s has no settings to choose from; tuning is for models that are asked over HTTP", id)
 	}
-	client, err := openmodel.Client(&s.ModelOptions)
+	client, err := openmodel.Client(o)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func openWith(ctx context.Context, s *settings.Settings, known *catalog.Catalog,
 			return nil, err
 		}
 	}
-	m, _, err := openmodel.Open(ctx, &s.ModelOptions, openmodel.Choice{ID: id}, client.Open)
+	m, _, err := openmodel.Open(ctx, o, openmodel.Choice{ID: id}, client.Open)
 	return m, err
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/toolpost/toolpost/journal"
 )
 
-// Prune says which runs are removed.
+// Prune selects the runs to remove.
 type Prune struct {
 	Before time.Time // runs that began earlier; zero means any
 	Keep   int       // the newest runs stay
@@ -57,7 +57,7 @@ func (p Prune) Runs(ctx context.Context, store Store) (removed []string, err err
 // Unrecorded is the store of a run that leaves no record: it ends with the process.
 type Unrecorded struct{ journal.Memory }
 
-// Lines implements [Store]. There are no lines to show.
+// Lines implements [Store]. It returns none.
 func (*Unrecorded) Lines(context.Context, string) iter.Seq2[[]byte, error] {
 	return func(func([]byte, error) bool) {}
 }

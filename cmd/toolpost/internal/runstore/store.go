@@ -126,7 +126,7 @@ type Source struct {
 	Name  string // of the run or of the file
 	Run   string // the expected run; empty for a file, which may hold any run
 	Lines func(context.Context) iter.Seq2[[]byte, error]
-	Sig   string // the file of signatures; empty if the store has no place for one
+	Sig   string // the file of signatures; empty if the store does not keep them
 }
 
 // Entries yields the entries of the run as recorded. It drops a torn last line.
@@ -270,7 +270,7 @@ type Listed struct {
 	Route   string `json:"route,omitempty"` // for a request to a gateway
 }
 
-// TaskOf describes the task of a run with its team and route, as far as they are known.
+// TaskOf describes the task of a run with its team and route, if known.
 func TaskOf(task, team, route string) string {
 	var of []string
 	for _, row := range []struct{ name, value string }{{"team", team}, {"route", route}} {

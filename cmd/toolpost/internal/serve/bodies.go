@@ -10,10 +10,9 @@ import (
 	"github.com/toolpost/toolpost/journal"
 )
 
-// gatewaySecrets returns the secrets that a gateway's request log must not contain: keys of vendors, credentials of
-// tools, and the key of administrators. The keys of its clients are recognised by their form.
-func gatewaySecrets(s *settings.Settings) *journal.Secrets {
-	out := s.Secrets()
+// gatewaySecrets returns the secrets that a gateway's request log must not contain: those of the settings, and the key of
+// administrators. The keys of its clients are recognised by their form.
+func gatewaySecrets(out *journal.Secrets) *journal.Secrets {
 	if key := strings.TrimSpace(os.Getenv(AdminKeyEnv)); key != "" {
 		out.Values = append(out.Values, access.AdminKeys(key)...)
 	}

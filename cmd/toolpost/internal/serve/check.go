@@ -682,7 +682,7 @@ func (v *serving) refusal(wrong []configcheck.Mistake) error {
 // tryTools checks the tools that routes name. If none are open, it opens them temporarily, without starting servers.
 func (v *serving) tryTools(s *settings.Settings) error {
 	if v.tools != nil {
-		return v.tools.Attach(s)
+		return v.tools.Attach(&s.Gateway)
 	}
 	tools, err := OpenRouteTools(v.cmd, s, true, nil)
 	if err != nil {

@@ -41,7 +41,7 @@ func TestGateOfAnUpstream(t *testing.T) {
 		s.Gate = c.setting
 		way := gateway.Way{Gate: openmodel.GateOf(c.upstream)}
 		s.Gateway.Routes = []settings.RouteConfig{{Model: "m", To: []settings.UpstreamConfig{{Model: id, Gate: c.upstream}}}}
-		open, err := upstreamOpener(s)
+		open, err := upstreamOpener(&s.ModelOptions, s.Gateway)
 		if err != nil {
 			t.Fatal(err)
 		}

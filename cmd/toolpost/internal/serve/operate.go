@@ -178,16 +178,16 @@ func (v *serving) emptied(s *settings.Settings) error {
 
 // follow reloads the configuration when its files change or on SIGHUP, until ctx is done.
 func (v *serving) follow(ctx context.Context) {
-	told := make(chan os.Signal, 1)
-	signal.Notify(told, syscall.SIGHUP)
-	defer signal.Stop(told)
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	tick := time.NewTicker(cmp.Or(v.with.Gateway.Ops.Reload, defaultReload))
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-told:
+		case <-hangups:
 			v.seen = v.digest()
 			v.reload()
 		case <-tick.C:

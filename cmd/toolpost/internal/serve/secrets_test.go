@@ -14,7 +14,7 @@ func TestSecretsOfAccessKeys(t *testing.T) {
 	t.Setenv("AWS_EU_KEY", "AKIAEXAMPLE:"+secret+":"+session)
 	s := &settings.Settings{ModelOptions: settings.ModelOptions{Providers: map[string]settings.ProviderConfig{"bedrock-eu": {Like: "bedrock", KeyEnv: "AWS_EU_KEY"}}}}
 	for _, text := range []string{"it said " + secret, "token " + session, "AKIAEXAMPLE:" + secret + ":" + session} {
-		if got, n := gatewaySecrets(s).RedactValues(text); n != 1 || strings.Contains(got, secret) || strings.Contains(got, session) {
+		if got, n := gatewaySecrets(s.Secrets()).RedactValues(text); n != 1 || strings.Contains(got, secret) || strings.Contains(got, session) {
 			t.Errorf("%s: %s", text, got)
 		}
 	}

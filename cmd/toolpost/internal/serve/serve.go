@@ -71,10 +71,10 @@ func keepsBodies(c settings.GatewayConfig, r settings.RouteConfig) bool {
 }
 
 // upstreamOpener returns a function that opens upstreams, with a client for each way to ask.
-func upstreamOpener(s *settings.Settings) (func(string, gateway.Way) (llm.Model, error), error) {
+func upstreamOpener(o *settings.ModelOptions, c settings.GatewayConfig) (func(string, gateway.Way) (llm.Model, error), error) {
 	clients := map[gateway.Way]*provider.Client{}
 	ways := []gateway.Way{{}}
-	for _, r := range GatewayRoutes(s.Gateway) {
+	for _, r := range GatewayRoutes(c) {
 		for _, u := range r.Upstreams {
 			ways = append(ways, r.WayOf(u))
 		}
@@ -83,17 +83,17 @@ func upstreamOpener(s *settings.Settings) (func(string, gateway.Way) (llm.Model,
 		if clients[way] != nil {
 			continue
 		}
-		c, err := openmodel.Client(&s.ModelOptions)
+		client, err := openmodel.Client(o)
 		if err != nil {
 			return nil, err
 		}
-		c.Route, c.Style, c.Gate = way.Tools, way.Style, cmp.Or(way.Gate, c.Gate)
-		c.StrictByCheck = true // the vendors' libraries always ask for strict schemas
-		clients[way] = c
+		client.Route, client.Style, client.Gate = way.Tools, way.Style, cmp.Or(way.Gate, client.Gate)
+		client.StrictByCheck = true // the vendors' libraries always ask for strict schemas
+		clients[way] = client
 	}
 	return func(id string, way gateway.Way) (llm.Model, error) {
 		m, err := cmp.Or(clients[way], clients[gateway.Way{}]).Open(id)
-		return m, placedError(s.Providers, err)
+		return m, placedError(o.Providers, err)
 	}, nil
 }
 
@@ -161,11 +161,11 @@ Without keys it listens on loopback only; 'toolpost keys' makes them.`,
 
 // gatewaySetup builds the setup of a gateway from the settings.
 func gatewaySetup(s *settings.Settings, log *slog.Logger) (gateway.Setup, error) {
-	open, err := upstreamOpener(s)
+	c := s.Gateway
+	open, err := upstreamOpener(&s.ModelOptions, c)
 	if err != nil {
 		return gateway.Setup{}, err
 	}
-	c := s.Gateway
 	reserve, err := reserveOf(c.Keys.Reserve)
 	if err != nil {
 		return gateway.Setup{}, err
@@ -177,7 +177,7 @@ func gatewaySetup(s *settings.Settings, log *slog.Logger) (gateway.Setup, error)
 	return gateway.Setup{
 		Open: open, Inside: []string{"sim/", "sim/" + openmodel.ScriptPrefix, "agent/"}, Forward: other.Forwarder, Routes: GatewayRoutes(c), MaxBody: c.MaxBody, KeepAlive: c.KeepAlive, MaxRequests: c.Ops.MaxRequests,
 		BodyTime: c.Ops.BodyTimeout, WriteTime: c.Ops.WriteTimeout, AnswerLife: c.Ops.AnswersFor, Log: log, Reserve: reserve,
-		Agreement: agreement, Secrets: gatewaySecrets(s), MaxKeptBody: c.Keys.BodySize,
+		Agreement: agreement, Secrets: gatewaySecrets(s.Secrets()), MaxKeptBody: c.Keys.BodySize,
 	}, nil
 }
 

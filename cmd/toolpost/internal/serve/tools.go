@@ -51,15 +51,15 @@ type routeTools struct {
 // and records nothing. The notices of servers go to the log, or without one to the person who started the gateway.
 func OpenRouteTools(cmd *cobra.Command, s *settings.Settings, check bool, log *slog.Logger) (*routeTools, error) {
 	opened := &routeTools{w: &session.Session{Settings: s}, made: make(map[string]*gateway.ServedTools), log: log}
-	if err := opened.open(cmd, s, check); err != nil {
+	if err := opened.open(cmd, check); err != nil {
 		opened.Close()
 		return nil, err
 	}
 	return opened, nil
 }
 
-func (t *routeTools) open(cmd *cobra.Command, s *settings.Settings, check bool) error {
-	for _, r := range s.Gateway.Routes {
+func (t *routeTools) open(cmd *cobra.Command, check bool) error {
+	for _, r := range t.w.Gateway.Routes {
 		if len(r.Served.Tools) > 0 && t.own == nil {
 			if err := t.openOwn(cmd); err != nil {
 				return err
@@ -79,7 +79,7 @@ func (t *routeTools) open(cmd *cobra.Command, s *settings.Settings, check bool) 
 			return err
 		}
 	}
-	return t.Attach(s)
+	return t.Attach(&t.w.Gateway)
 }
 
 // Close releases the resources of the tools.
@@ -164,22 +164,20 @@ func (t *routeTools) record(check bool) error {
 		t.w.Store = store
 		t.w.Closers = append(t.w.Closers, done)
 	}
-	var r invoke.Runner
-	t.w.WithholdSecrets(&r)
-	t.runner = r.Output
-	t.runner.NoSpill = true // clients could not read the file
+	t.w.RedactSecrets()
+	t.runner = invoke.ResultView{Secrets: t.w.KnownSecrets, NoSpill: true} // clients could not read a file
 	return nil
 }
 
-// Attach gives the routes of the settings their tools, or returns an error with everything that is missing.
-func (t *routeTools) Attach(s *settings.Settings) error {
+// Attach gives the routes of a gateway their tools, or returns an error with everything that is missing.
+func (t *routeTools) Attach(c *settings.GatewayConfig) error {
 	var wrong []error
-	s.Gateway.ServedTools = make([]*gateway.ServedTools, len(s.Gateway.Routes))
-	for i, r := range s.Gateway.Routes {
+	c.ServedTools = make([]*gateway.ServedTools, len(c.Routes))
+	for i, r := range c.Routes {
 		problems := servedProblems(r.Served)
 		own, more := t.check(r.Served)
 		if problems = append(problems, more...); len(problems) == 0 && r.Served.Any() {
-			s.Gateway.ServedTools[i] = t.served(r.Served, own)
+			c.ServedTools[i] = t.served(r.Served, own)
 		}
 		for _, p := range problems {
 			p.Route, p.Model = i, r.Model

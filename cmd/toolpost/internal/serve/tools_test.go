@@ -95,16 +95,16 @@ func TestServeToolsLater(t *testing.T) {
 	}
 	defer tools.Close()
 	again := config("tools: [read_file]")
-	if err := tools.Attach(again); err != nil || serve.GatewayRoutes(again.Gateway)[0].Tools == nil || serve.GatewayRoutes(again.Gateway)[0].Tools != serve.GatewayRoutes(first.Gateway)[0].Tools {
+	if err := tools.Attach(&again.Gateway); err != nil || serve.GatewayRoutes(again.Gateway)[0].Tools == nil || serve.GatewayRoutes(again.Gateway)[0].Tools != serve.GatewayRoutes(first.Gateway)[0].Tools {
 		t.Errorf("%v: what is known of the tools is lost", err)
 	}
-	if err := tools.Attach(config("tools: [list_files]")); err != nil {
+	if err := tools.Attach(&config("tools: [list_files]").Gateway); err != nil {
 		t.Error(err)
 	}
-	if err := tools.Attach(config("mcp: [one]")); err == nil || !strings.Contains(err.Error(), "start it again") {
+	if err := tools.Attach(&config("mcp: [one]").Gateway); err == nil || !strings.Contains(err.Error(), "start it again") {
 		t.Errorf("a server that was not there: %v", err)
 	}
-	if none := config("check: off"); tools.Attach(none) != nil || serve.GatewayRoutes(none.Gateway)[0].Tools != nil {
+	if none := config("check: off"); tools.Attach(&none.Gateway) != nil || serve.GatewayRoutes(none.Gateway)[0].Tools != nil {
 		t.Error("a route without tools has some")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/mcpservers"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/runstore"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
@@ -20,14 +21,15 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// WithholdSecrets redacts all secrets known so far in the record and in stored results.
-func (w *Session) WithholdSecrets(r *invoke.Runner) {
+// RedactSecrets redacts all secrets known so far in the record.
+func (w *Session) RedactSecrets() {
 	w.KnownSecrets = w.Secrets()
-	r.Output.Secrets = w.KnownSecrets
 	switch store := w.Store.(type) {
 	case *journal.Dir:
 		store.Secrets = w.KnownSecrets
 	case *journal.SQL:
+		store.Secrets = w.KnownSecrets
+	case *runstore.Unrecorded:
 		store.Secrets = w.KnownSecrets
 	}
 }

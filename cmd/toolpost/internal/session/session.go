@@ -82,16 +82,8 @@ func Open(ctx context.Context, s *settings.Settings, cmd *cobra.Command) (w *Ses
 	if w.hosted, err = w.ProviderTools(); err != nil {
 		return w, err
 	}
-	w.KnownSecrets = s.Secrets()
+	w.RedactSecrets()
 	w.client.Secrets = slices.Concat(s.ToolSecrets, s.ProgramSecrets)
-	switch store := w.Store.(type) {
-	case *journal.Dir:
-		store.Secrets = w.KnownSecrets
-	case *journal.SQL:
-		store.Secrets = w.KnownSecrets
-	case *runstore.Unrecorded:
-		store.Secrets = w.KnownSecrets
-	}
 	if s.Stronger != "" {
 		if w.better, err = w.client.Open(s.Stronger); err != nil {
 			return w, fmt.Errorf("stronger: %w", err)
@@ -100,7 +92,7 @@ func Open(ctx context.Context, s *settings.Settings, cmd *cobra.Command) (w *Ses
 			return w, err
 		}
 	}
-	return w, w.Use(ctx, openmodel.Choose(ctx, s))
+	return w, w.Use(ctx, openmodel.Choose(ctx, &s.ModelOptions, s.Sources["model"]))
 }
 
 // openRecord opens the store of the runs, and removes the runs that the settings keep no longer.

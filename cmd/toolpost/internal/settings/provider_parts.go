@@ -33,7 +33,7 @@ func (a addressPart) in(v provider.Vendor) string {
 	return ""
 }
 
-// vendorOfRow returns the vendor that a provider copies or changes. It has no address if there is no such vendor.
+// vendorOfRow returns the vendor that a provider copies or changes. The address is empty if the vendor does not exist.
 func (p ProviderConfig) vendorOfRow(name string) provider.Vendor {
 	return Vendors()[cmp.Or(p.Like, name)]
 }
@@ -96,7 +96,7 @@ func endpointProblem(text string) string {
 	return ""
 }
 
-// unschemed reports whether a base_url lacks http:// and https://. One that begins with a variable is known only where
+// unschemed reports whether a base_url lacks http:// and https://. An address with a variable at its start is known only where
 // the variable is set.
 func unschemed(base string) bool {
 	scheme, _, ok := strings.Cut(strings.ToLower(base), "://")

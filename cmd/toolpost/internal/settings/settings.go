@@ -243,7 +243,7 @@ func (row Setting) Set(s *Settings, value string) error {
 	return nil
 }
 
-// unknownWord returns the first word of a setting that is not among those that it declares. A word with = has a form that
+// unknownWord returns the first word of a setting that the setting does not declare. A word with = has a form that
 // its setting checks.
 func (row Setting) unknownWord(s *Settings) (word string, found bool) {
 	var list []string
@@ -286,7 +286,7 @@ func (s *Settings) Recorded() map[string]any {
 	return out
 }
 
-// TakeRecorded applies the settings on record, except for those that flags set. An empty text and a 0 mean that nothing
+// TakeRecorded applies the settings on record, unless a flag sets them. An empty text and a 0 mean that nothing
 // was set.
 func (s *Settings) TakeRecorded(from string, values map[string]any) error {
 	for _, row := range Table {
@@ -314,8 +314,8 @@ func (s *Settings) TakeRecorded(from string, values map[string]any) error {
 	return nil
 }
 
-// beside resolves the paths of a configuration file relative to the file's folder.
-func (s *Settings) beside(file string) {
+// resolvePaths resolves the paths of a configuration file relative to the file's folder.
+func (s *Settings) resolvePaths(file string) {
 	near := func(path string) string {
 		if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "${") {
 			return path
@@ -345,7 +345,7 @@ func File(cmd *cobra.Command) (file string, named bool) {
 	}
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", false // there is no file without a home directory
+		return "", false // the file is in the home directory
 	}
 	return filepath.Join(dir, "toolpost", "config.yaml"), false
 }
@@ -467,7 +467,7 @@ func (s *Settings) ReadFile(file string) error {
 			s.Sources[key] = file
 		}
 	}
-	s.beside(file)
+	s.resolvePaths(file)
 	for _, t := range s.Tasks {
 		for i, tools := range t.Tools {
 			if !filepath.IsAbs(tools) {

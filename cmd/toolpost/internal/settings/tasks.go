@@ -59,7 +59,7 @@ func (s *Settings) Named(cmd *cobra.Command, args []string) ([]string, error) {
 	return []string{text}, s.Check()
 }
 
-// takeTask applies the settings of a task, except for those that flags set.
+// takeTask applies the settings of a task, unless a flag sets them.
 func (s *Settings) takeTask(name string, t TaskConfig) {
 	values := map[string]any{"model": t.Model, "system": t.System, "allow": t.Allow, "tools": t.Tools, "max_turns": t.MaxTurns}
 	for _, row := range Table {

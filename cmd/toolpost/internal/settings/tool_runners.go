@@ -9,7 +9,7 @@ import (
 	"github.com/toolpost/toolpost/tool"
 )
 
-// laneChoice selects who runs tools that several parties could run.
+// laneChoice selects the runner of a tool that several parties could run.
 type laneChoice struct {
 	Overall agent.Lane
 	Tools   []agent.ProviderTool // the named tools, in order

@@ -140,12 +140,12 @@ func pipedInput(cmd *cobra.Command) (llm.Part, error) {
 // Read builds the message for the model from the task, standard input and the attached files. If it is optional
 // and there is no input, the message has no parts.
 func Read(cmd *cobra.Command, words, files []string, optional bool) (llm.Message, error) {
-	beside := len(words) > 0 && !slices.Contains(words, "-") && !slices.Contains(files, "-") && piped(cmd)
+	besides := len(words) > 0 && !slices.Contains(words, "-") && !slices.Contains(files, "-") && piped(cmd)
 	parts, err := readTask(cmd, words, optional)
 	if err != nil {
 		return llm.Message{}, err
 	}
-	if beside {
+	if besides {
 		part, err := pipedInput(cmd)
 		if err != nil {
 			return llm.Message{}, err

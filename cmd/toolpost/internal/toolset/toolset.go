@@ -22,7 +22,7 @@ import (
 	"github.com/toolpost/toolpost/tool/builtin"
 )
 
-// Open returns the tools that the settings offer to a model: the built-in read-only tools, those that --allow adds,
+// Open returns the tools that the settings offer to a model: the built-in read-only tools, the tools of --allow,
 // and those of the files. The caller calls done.
 func Open(s *settings.ToolOptions) (set *tool.Set, done func(), err error) {
 	files, err := builtin.OpenFiles(s.Root)
