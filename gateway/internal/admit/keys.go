@@ -143,27 +143,19 @@ func (c *Client) Identify() error {
 }
 
 // MayUseModel returns an error if the key may not use a model. It does not reveal whether the model exists.
-func (c *Client) MayUseModel(model string) error {
-	if c.Rights == nil {
-		return nil
-	}
-	return c.Refuse(c.Rights.MayUse(access.NoModel, model))
-}
+func (c *Client) MayUseModel(model string) error { return c.mayUse(access.NoModel, model) }
 
 // MayUseRoute returns an error if the key may not use a route.
-func (c *Client) MayUseRoute(route string) error {
-	if c.Rights == nil {
-		return nil
-	}
-	return c.Refuse(c.Rights.MayUse(access.NoRoute, route))
-}
+func (c *Client) MayUseRoute(route string) error { return c.mayUse(access.NoRoute, route) }
 
 // MayUseTool returns an error if the key may not use a tool that the gateway or a vendor runs.
-func (c *Client) MayUseTool(tool string) error {
+func (c *Client) MayUseTool(tool string) error { return c.mayUse(access.NoTool, tool) }
+
+func (c *Client) mayUse(ground access.Ground, name string) error {
 	if c.Rights == nil {
 		return nil
 	}
-	return c.Refuse(c.Rights.MayUse(access.NoTool, tool))
+	return c.Refuse(c.Rights.MayUse(ground, name))
 }
 
 // HostedTools returns the tools that the vendor runs for a request.

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -296,7 +297,7 @@ func (q *Question) choices() (out []choice) {
 	case choosing:
 		for i, a := range q.answers {
 			if !a.whole || q.whole() {
-				out = append(out, choice{a.word[:1], a.word, cli.Or(a.help, a.word), i})
+				out = append(out, choice{a.word[:1], a.word, cmp.Or(a.help, a.word), i})
 			}
 		}
 	case picking:

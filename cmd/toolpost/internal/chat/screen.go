@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -213,7 +214,7 @@ func (c *chat) statusLine() string {
 	text := c.w.Found.ID + " · " + cli.Count(c.w.ToolSet.Len(), "tool")
 	switch {
 	case c.stop != nil:
-		text = fmt.Sprintf("%c %s%s · Ctrl-C interrupts", view.Spinner[c.frame%len(view.Spinner)], cli.Or(c.log.Status, "working"), " "+cli.ShortDuration(time.Since(c.began)))
+		text = fmt.Sprintf("%c %s%s · Ctrl-C interrupts", view.Spinner[c.frame%len(view.Spinner)], cmp.Or(c.log.Status, "working"), " "+cli.ShortDuration(time.Since(c.began)))
 	case c.leaving:
 		text += " · Ctrl-C once more leaves"
 	default:

@@ -19,9 +19,12 @@ func DidYouMean(word string, names []string) string {
 	return ""
 }
 
-// WrapArgs turns errors about the arguments of any command into usage errors. A wrong argument of a command that only
-// groups others is an unknown subcommand.
+// WrapArgs turns errors about the arguments of any command into usage errors. A command that only groups others shows its
+// help, and a wrong argument of it is an unknown subcommand.
 func WrapArgs(cmd *cobra.Command) {
+	if cmd.HasSubCommands() && cmd.RunE == nil {
+		cmd.Args, cmd.RunE = cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)

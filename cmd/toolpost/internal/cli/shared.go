@@ -54,13 +54,6 @@ func Columns(w io.Writer) int {
 	return 80
 }
 
-func Or(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
-}
-
 func Absolute(file string) string {
 	if abs, err := filepath.Abs(file); err == nil {
 		return abs

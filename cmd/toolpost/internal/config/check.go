@@ -23,8 +23,6 @@ func New() *cobra.Command {
 		Short:   "Write, show, change and check the configuration",
 		Long:    "Settings come from the configuration file, then from the environment, then from\nflags; the later wins. The file is strict: a key it does not know is an error.",
 		Example: "  toolpost config init\n  toolpost config set model ollama/qwen3:8b\n  toolpost config check",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newConfigInit(), newConfigShow(), newConfigSet(), newConfigUnset(), newConfigPath(), newConfigCheck())
 	return cmd

@@ -62,8 +62,6 @@ is a YAML file, JSON lines, a file of the Berkeley leaderboard, or the name of a
 suite. Answers are kept: an interrupted run continues with the same command, and showing
 or scoring it again asks no model.`,
 		Example: "  toolpost eval run basics -m sim/offline -m sim/native\n  toolpost eval suites",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().String("journal", "", "where evaluations are recorded: a `FOLDER`, sqlite:FILE or postgres://…")
 	cli.AddConfigFlag(cmd.PersistentFlags())

@@ -181,8 +181,6 @@ A limit is UNIT/PERIOD=AMOUNT: requests, tokens or money (in US dollars), per mi
 or month, or total.`,
 		Example: `  toolpost keys create --team research --limit money/month=50 --limit requests/minute=60 --keys sqlite:keys.db
   toolpost keys list --keys sqlite:keys.db`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	addKeysFlags(cmd)
 	cmd.AddCommand(newKeysCreate(), newKeysSet(), newKeysList(), newKeysRotate(), newKeysRevoke(), newKeysTeam(), newKeysErase())

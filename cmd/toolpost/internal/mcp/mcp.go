@@ -37,8 +37,6 @@ until 'toolpost mcp trust' has agreed to them, and nothing again when they have 
   toolpost mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
   toolpost mcp doctor
   toolpost mcp serve`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(NewList(), newMCPTools(), newMCPCall(), newMCPAdd(), newMCPRemove(), newMCPImport(), newMCPTrust(), NewDoctor(), newMCPLogin(), newMCPLogout(), newMCPStatus(), newMCPServe())
 	return cmd

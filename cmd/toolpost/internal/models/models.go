@@ -36,8 +36,6 @@ The answers come from embedded rules, then from a database you imported with
 "toolpost models update", then from your own models.yaml; later ones win.
 Nothing here uses the network, except update with a URL, probe and drift.`,
 		Example: "  toolpost models list qwen\n  toolpost models show claude-sonnet-4-5",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&file, "models", "", "`FILE` to use in place of your models.yaml")
 	load := func() (*catalog.Catalog, error) { return cli.UserCatalog(file) }

@@ -32,8 +32,6 @@ TOOLPOST_STORE or the configuration names it.`,
   toolpost receipts show latest
   toolpost receipts verify RUN
   toolpost receipts export RUN --out DIR`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	settings.AddJournalFlag(cmd, cmd.PersistentFlags())
 	cmd.AddCommand(newReceiptsList(), newReceiptsShow(), newReceiptsVerify(), newReceiptsKeygen(), newReceiptsSign(), newReceiptsAnchor(), newReceiptsExport(), newReceiptsPrune())

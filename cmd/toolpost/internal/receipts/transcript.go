@@ -1,6 +1,7 @@
 package receipts
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -198,7 +199,7 @@ func (n *narrator) approval(a journal.Approval) {
 	case a.Allowed:
 		verb = "allowed"
 	}
-	text := verb + " by " + cli.Or(a.By, "the policy")
+	text := verb + " by " + cmp.Or(a.By, "the policy")
 	if a.Scope != "" {
 		text += ", " + a.Scope
 	}

@@ -2,6 +2,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,8 +144,8 @@ const maxRows = 40
 
 func SideBySide(p cli.Palette, was, is string, width int) string {
 	half := max(10, (width-5)/2)
-	left := strings.Split(ansi.Hardwrap(cli.Printable(cli.Or(was, "nothing")), half, true), "\n")
-	right := strings.Split(ansi.Hardwrap(cli.Printable(cli.Or(is, "nothing")), half, true), "\n")
+	left := strings.Split(ansi.Hardwrap(cli.Printable(cmp.Or(was, "nothing")), half, true), "\n")
+	right := strings.Split(ansi.Hardwrap(cli.Printable(cmp.Or(is, "nothing")), half, true), "\n")
 	var b strings.Builder
 	row := func(l, r string) {
 		fmt.Fprintf(&b, "  %s%s │ %s\n", l, strings.Repeat(" ", max(0, half-ansi.StringWidth(l))), r)

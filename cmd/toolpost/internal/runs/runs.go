@@ -38,8 +38,6 @@ client asks again.`,
 		Example: `  toolpost runs list
   toolpost runs list --config gateway.yaml
   toolpost runs list --all --json`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	settings.AddJournalFlag(cmd, cmd.PersistentFlags())
 	cmd.AddCommand(newRunsList(), newRunsDecide(true), newRunsDecide(false))

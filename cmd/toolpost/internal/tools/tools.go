@@ -37,8 +37,6 @@ OpenAPI 3 document each operation is a tool.`,
   toolpost tools audit --tools tools.json
   toolpost tools select "look for a word in my files"
   toolpost tools call list_files`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newToolsList(), newToolsAudit(), newToolsSelect(), newToolsCall(), newToolsAdd(), newToolsEnhance())
 	return cmd
