@@ -140,7 +140,7 @@ func launchRoutes(ctx context.Context, s *settings.Settings, a codingagents.Agen
 		if len(s.Gateway.Routes) > 0 {
 			return ""
 		}
-		model = openmodel.Choose(ctx, s).ID
+		model = openmodel.Choose(ctx, &s.ModelOptions, "").ID
 	}
 	name = nameOfModel(model)
 	to := []settings.UpstreamConfig{{Model: model}}
