@@ -339,3 +339,29 @@ func TestQuestionInACallHasOneEffect(t *testing.T) {
 		}
 	}
 }
+
+// In the chat, prompts of a server are listed and sent, and a resource that the person names is attached.
+func TestPromptsAndResourcesInTheChat(t *testing.T) {
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("tmux is not installed: no terminal to look at")
+	}
+	term := programtest.NewTerminal(t)
+	clitest.WriteFiles(t, term.Work, map[string]string{
+		"c.yaml": "mcp_servers:\n  one: {url: " + mcptest.HTTP(t, mcptest.Whole(), nil) + "/mcp}\n", "w.txtar": "Two answers.\n-- 1 --\ntext Hello.\n-- 2 --\ntext Done.\n",
+	})
+	term.Size([]string{"100", "40"})
+	term.Enter("clear; toolpost chat -m sim/script:w.txtar --config c.yaml")
+	term.Wait("Say something", true)
+	term.Enter("/prompt")
+	term.Wait("one:greet who=", true)
+	term.Enter("/prompt one:greet who=Ada")
+	term.Wait("Hello.", true)
+	term.Enter("What does @one:test://notes say?")
+	term.Wait("Done.", true)
+	records := recordsIn(filepath.Join(term.Env["HOME"], "toolpost", "runs"))
+	for _, want := range []string{"Greet Ada", "content of test://notes"} {
+		if !strings.Contains(records, want) {
+			t.Errorf("the records have no %q:\n%s", want, records)
+		}
+	}
+}
