@@ -19,6 +19,7 @@ import (
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/mcpbridge/client"
 	"github.com/toolpost/toolpost/mcpbridge/config"
+	"github.com/toolpost/toolpost/mcpbridge/internal/bridge"
 	"github.com/toolpost/toolpost/mcpbridge/serve"
 	"github.com/toolpost/toolpost/sim"
 )
@@ -302,4 +303,61 @@ func TestRelayedToolThatAsksIsCalledOnce(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A tool that an agent program calls by the bridge is called once, whatever the person says or the program does.
+func TestBridgedToolThatAsksIsCalledOnce(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, shop *shop, server config.ServerConfig) {
+		for action, want := range map[string]string{"accept": "order placed, accept true", "decline": "order placed, decline", "cancel": ""} {
+			t.Run(action, func(t *testing.T) {
+				shop.orders.Store(0)
+				s, _ := open(t, client.Options{}, server)
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				store := new(journal.Memory)
+				rec, err := journal.Open(t.Context(), store, "r1")
+				if err != nil {
+					t.Fatal(err)
+				}
+				runner := &invoke.Runner{Tools: toolsOf(t, s), Policy: invoke.AllowAll, Approve: func(ctx context.Context, q invoke.Question) (journal.Approval, error) {
+					if action == "cancel" { // the program takes the call back
+						stop()
+						<-ctx.Done()
+						return journal.Approval{}, ctx.Err()
+					}
+					a := q.Answer(action == "accept", "a person", "")
+					if action == "accept" {
+						a.Value = json.RawMessage(`{"express":true}`)
+					}
+					return a, nil
+				}}
+				session, err := runner.Session(rec)
+				if err != nil {
+					t.Fatal(err)
+				}
+				over := make(chan struct{})
+				program, _ := dial(t, &bridge.Bridge{Tools: runner.Tools, Do: func(ctx context.Context, c llm.Call) (llm.Result, error) {
+					defer close(over)
+					c.ID = "c"
+					results, err := session.Results(ctx, []llm.Call{c})
+					if err != nil {
+						return llm.Result{}, err
+					}
+					return results[0], nil
+				}})
+				res, err := program.CallTool(ctx, &mcp.CallToolParams{Name: "one__order", Arguments: map[string]any{}})
+				<-over
+				if want != "" && (err != nil || oneText(t, res) == "" || !strings.Contains(oneText(t, res), want)) {
+					t.Errorf("the program gets %+v, %v", res, err)
+				}
+				if n := shop.orders.Load(); n != 1 {
+					t.Errorf("there are %d orders", n)
+				}
+				if got := lastReceipt(t, store, "r1"); !intended(t, store, "r1") || (want == "") != (got.Status == journal.Unknown) {
+					t.Errorf("the record says %+v", got)
+				}
+			})
+		}
+	})
 }
