@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -66,14 +67,18 @@ type Dir struct {
 // dirRun is what a process remembers of a file, to spare itself reading its
 // end: as long as the size is right, so is the rest.
 type dirRun struct {
-	file string        // its path
-	turn chan struct{} // full while somebody of this process writes
-	size int64
-	last Entry
-	line []byte // space for the next
-	// named says that the disk knows the name of the file.
-	named  bool
+	file   string        // its path
+	turn   chan struct{} // full while somebody of this process writes
+	size   int64
+	last   Entry
+	line   []byte // space for the next
 	ledger ledger
+	// written counts the lines of this process.
+	written atomic.Int64
+
+	flushing chan struct{} // full while somebody waits for the disk
+	flushed  int64         // how many of written are on the disk
+	named    bool          // the disk knows the name of the file
 }
 
 // OpenDir returns the store in the directory at path, and makes the directory,
@@ -115,7 +120,7 @@ func (d *Dir) run(name string) *dirRun {
 				break
 			}
 		}
-		r = &dirRun{file: d.File(name), turn: make(chan struct{}, 1)}
+		r = &dirRun{file: d.File(name), turn: make(chan struct{}, 1), flushing: make(chan struct{}, 1)}
 		d.runs[name] = r
 	}
 	return r
@@ -137,28 +142,50 @@ func (d *Dir) append(ctx context.Context, e Entry, k *known) (Entry, error) {
 	return d.appendLocked(ctx, e, k)
 }
 
-// appendLocked adds a line. The caller holds the lock.
+// appendLocked adds a line. The caller holds the lock of the owner. Lines that wait for the disk together share a wait.
 func (d *Dir) appendLocked(ctx context.Context, e Entry, k *known) (Entry, error) {
 	r := d.run(e.Run)
+	e, f, count, err := d.add(ctx, r, e, k)
+	if f == nil {
+		return e, err
+	}
+	defer f.Close()
+	if err := d.toDisk(f, r, count); err != nil {
+		return Entry{}, fmt.Errorf("journal: %w", err)
+	}
+	return e, nil
+}
+
+// add adds a line when it is its turn. If the line has to wait for the disk, add returns the file, unlocked, and how many
+// lines this process has written.
+func (d *Dir) add(ctx context.Context, r *dirRun, e Entry, k *known) (_ Entry, wait *os.File, count int64, err error) {
 	if err := r.take(ctx); err != nil {
-		return Entry{}, fmt.Errorf("journal: run %s: %w", e.Run, err)
+		return Entry{}, nil, 0, fmt.Errorf("journal: run %s: %w", e.Run, err)
 	}
 	defer func() { <-r.turn }()
 	f, err := openToAppend(r.file)
 	if err != nil {
-		return Entry{}, fmt.Errorf("journal: %w", err)
+		return Entry{}, nil, 0, fmt.Errorf("journal: %w", err)
 	}
-	defer f.Close() // also unlocks; the data is safe by then, or Append has failed
+	defer func() {
+		if wait == nil {
+			f.Close() // also unlocks
+		}
+	}()
 	if err := lock(ctx, f); err != nil {
-		return Entry{}, fmt.Errorf("journal: lock %s: %w", f.Name(), err)
+		return Entry{}, nil, 0, fmt.Errorf("journal: lock %s: %w", f.Name(), err)
 	}
 	if e.Lease != "" && !d.owns(e) {
-		return Entry{}, leaseLost(e.Run)
+		return Entry{}, nil, 0, leaseLost(e.Run)
 	}
 	if err := d.catchUp(ctx, f, r, e.Run); err != nil {
-		return Entry{}, err
+		return Entry{}, nil, 0, err
 	}
-	return d.write(ctx, f, r, e, k)
+	if e, err = d.write(ctx, f, r, e, k); err != nil || !d.mustSync(e.Kind) {
+		return e, nil, 0, err
+	}
+	unlock(f)
+	return e, f, r.written.Load(), nil
 }
 
 func (d *Dir) ownerFile(run string) string { return filepath.Join(d.path, run+ownerExtension) }
@@ -266,11 +293,7 @@ func (d *Dir) write(ctx context.Context, f *os.File, r *dirRun, e Entry, k *know
 	r.last = e
 	r.last.Body = nil // the next needs only what it follows
 	r.ledger.learn(&e, c)
-	if d.mustSync(e.Kind) {
-		if err := d.toDisk(f, r); err != nil {
-			return Entry{}, fmt.Errorf("journal: %w", err)
-		}
-	}
+	r.written.Add(1)
 	return e, nil
 }
 
@@ -284,21 +307,35 @@ func (d *Dir) mustSync(kind Kind) bool {
 	return false
 }
 
-// toDisk waits for the file and, the first time, for its name.
-func (d *Dir) toDisk(f *os.File, r *dirRun) error {
-	if err := d.flush(f); err != nil || r.named || !syncDirectories {
+// toDisk waits until the first count lines of this process and, the first time, the name of the file are on the disk. One
+// wait is enough for all lines that were written before it.
+func (d *Dir) toDisk(f *os.File, r *dirRun, count int64) error {
+	r.flushing <- struct{}{}
+	defer func() { <-r.flushing }()
+	if r.flushed >= count {
+		return nil
+	}
+	all := r.written.Load()
+	if err := d.flush(f); err != nil {
 		return err
 	}
+	if !r.named && syncDirectories {
+		if err := d.nameToDisk(); err != nil {
+			return err
+		}
+		r.named = true
+	}
+	r.flushed = all
+	return nil
+}
+
+func (d *Dir) nameToDisk() error {
 	dir, err := os.Open(d.path)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	if err := d.flush(dir); err != nil {
-		return err
-	}
-	r.named = true
-	return nil
+	return d.flush(dir)
 }
 
 // catchUp makes r the state of the file, which is locked: another process may

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,6 +87,58 @@ func TestSyncPolicy(t *testing.T) {
 		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
 			t.Errorf("policy %d:\n%s", policy, diff)
 		}
+	}
+}
+
+// Entries that wait for the disk together share a wait. None counts as written before a wait that began after its line.
+func TestWaitsForTheDiskAreShared(t *testing.T) {
+	const writers = 20
+	d := openDir(t, t.TempDir())
+	r := open(t, d, "r")
+	lines := func() int {
+		text, _ := os.ReadFile(d.File("r"))
+		return bytes.Count(text, []byte("\n"))
+	}
+	first := make(chan struct{})
+	var mu sync.Mutex
+	waits, safe := 0, 0 // lines on the disk
+	d.OnSync(func(name string) error {
+		if name != d.File("r") {
+			return nil
+		}
+		mu.Lock()
+		waits++
+		one := waits == 1
+		mu.Unlock()
+		there := lines()
+		if one {
+			<-first
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		safe = max(safe, there)
+		return nil
+	})
+	var all sync.WaitGroup
+	for i := range writers {
+		all.Go(func() {
+			e, err := r.Intent(t.Context(), journal.Intent{Call: fmt.Sprint("c", i), Tool: "pay"})
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil || e.Seq > int64(safe) {
+				t.Errorf("entry %d counts as written, and %d lines are on the disk: %v", e.Seq, safe, err)
+			}
+		})
+	}
+	for end := time.Now().Add(2 * time.Minute); lines() < writers; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("only %d lines are written while one waits", lines())
+		}
+	}
+	close(first)
+	all.Wait()
+	if waits != 2 {
+		t.Errorf("there were %d waits", waits)
 	}
 }
 

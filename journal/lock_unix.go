@@ -49,6 +49,9 @@ func tryLock(f *os.File) (bool, error) {
 	}
 }
 
+// unlock lets others lock f, which stays open.
+func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+
 // lockHolder returns which process has f locked, where the system tells.
 func lockHolder(f *os.File) string {
 	info, err := f.Stat()
