@@ -41,7 +41,7 @@ func (p page) approvals(w http.ResponseWriter) error {
 	}
 	body := html.Join(html.Tag("h1", nil, html.Text("Approvals")), done)
 	if len(items) == 0 {
-		body = html.Join(body, html.El("p", "empty", html.Text("No call waits for a decision.")))
+		body = html.Join(body, empty("No call waits for a decision. A run with --later asks here, and so does a route of a gateway whose tools ask.", ""))
 	}
 	return p.write(w, "Approvals", html.Join(append([]html.HTML{body}, items...)...))
 }
@@ -64,17 +64,10 @@ func (p page) questionForm(run string, q invoke.Question) html.HTML {
 	if q.Prompt > 0 {
 		out = append(out, html.El("p", "lead", html.Text("The tool asks: "+q.Message)))
 	}
-	facts := []struct{ name, value string }{
+	out = append(out, factList([]fact{
 		{"Declared effects", q.Effects.String()}, {"Asked because", q.Why()}, {"Changed", q.Changed}, {"Repeats", repeats(q)},
 		{"Refused after", until(q)}, {"Arguments hash", string(q.ParamsHash)},
-	}
-	list := html.HTML("")
-	for _, f := range facts {
-		if f.value != "" {
-			list = html.Join(list, html.El("div", "", html.Tag("dt", nil, html.Text(f.name)), html.Tag("dd", nil, html.Text(f.value))))
-		}
-	}
-	out = append(out, html.El("dl", "facts", list))
+	}))
 	if q.Runs != "" {
 		out = append(out, html.El("p", "label", html.Text("What will run")), html.Tag("pre", html.Attrs{"tabindex", "0"}, html.Text(q.Runs)))
 	}

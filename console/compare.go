@@ -43,7 +43,7 @@ func (p page) compare(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return p.write(w, "Compare", html.Join(body, sideBySide(a, b, left, right)))
+	return p.write(w, "Compare", html.Join(body, sideBySide(p.Base, a, b, left, right)))
 }
 
 // step is an entry as the comparison sees it: the parts that do not change from run to run.
@@ -118,14 +118,18 @@ func essence(e journal.Entry) string {
 	return string(e.Kind)
 }
 
-func sideBySide(a, b string, left, right []step) html.HTML {
-	first := -1
+// firstDifference returns the index of the first step in which two runs differ, -1 if they took the same steps.
+func firstDifference(left, right []step) int {
 	for i := range max(len(left), len(right)) {
 		if i >= len(left) || i >= len(right) || left[i].same != right[i].same {
-			first = i
-			break
+			return i
 		}
 	}
+	return -1
+}
+
+func sideBySide(base, a, b string, left, right []step) html.HTML {
+	first := firstDifference(left, right)
 	verdict := html.El("p", "verified", html.Text("✓ The runs took the same steps."))
 	if first >= 0 {
 		verdict = html.Tag("p", html.Attrs{"class", "asks"}, html.Tag("a", html.Attrs{"href", "#first"}, html.Textf("The first difference is step %d", first+1)))
@@ -144,5 +148,6 @@ func sideBySide(a, b string, left, right []step) html.HTML {
 		}
 		rows = append(rows, html.Tag("tr", attrs, cell("n", html.Textf("%d", i+1)), at(left), at(right)))
 	}
-	return html.Join(verdict, html.El("div", "sides", table("Two runs", []string{"Step", a, b}, rows...)))
+	step := html.Tag("p", nil, html.Tag("a", html.Attrs{"href", base + "/runs/" + a + "/steps?with=" + queryEscape(b)}, html.Text("Step through both")))
+	return html.Join(verdict, step, html.El("div", "sides", table("Two runs", []string{"Step", a, b}, rows...)))
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/provider"
 )
 
 // RunStore is a store of runs that can be listed and verified.
@@ -53,8 +55,14 @@ type Account struct {
 type Console struct {
 	Store    RunStore
 	Accounts []Account
-	// Capture returns a run as a case of an evaluation suite, like eval.Capture; nil hides the link.
-	Capture func(ctx context.Context, store journal.Store, run string) ([]byte, error)
+	// Evaluations shows results, drift and labels; nil hides those pages.
+	Evaluations *Evaluations
+	// Tools returns the definitions of the tools for runs; nil hides the page.
+	Tools func(ctx context.Context) ([]llm.ToolDef, error)
+	// Servers shows MCP servers; nil hides the page.
+	Servers *MCPServers
+	// Probe asks a model what it can do, and may keep the findings; nil hides the button.
+	Probe func(ctx context.Context, id string) (*provider.Probe, error)
 	// Gateway shows requests, keys and usage; nil hides those pages.
 	Gateway *AdminAPI
 	// Models are the models that the page of models knows; nil means the embedded catalogue.
@@ -107,12 +115,26 @@ var routes = []struct {
 	{"GET /runs/{run}/text/{seq}", Viewer, (page).wholeText},
 	{"GET /runs/{run}/script", Viewer, (page).script},
 	{"GET /runs/{run}/case", Viewer, (page).evalCase},
+	{"GET /runs/{run}/curl", Viewer, (page).curl},
+	{"GET /runs/{run}/steps", Viewer, (page).replay},
+	{"POST /runs/{run}/label", Operator, (page).label},
 	{"GET /compare", Viewer, (page).compare},
 	{"GET /approvals", Viewer, (page).approvals},
 	{"POST /approvals/{run}/{call}", Operator, (page).decide},
 	{"GET /explain", Viewer, (page).explain},
 	{"POST /explain", Viewer, (page).explain},
 	{"GET /models", Viewer, (page).models},
+	{"POST /models", Operator, (page).probe},
+	{"GET /tools", Viewer, (page).tools},
+	{"GET /servers", Viewer, (page).servers},
+	{"POST /servers/{name}/check", Operator, (page).checkServer},
+	{"GET /evaluations", Viewer, (page).evaluations},
+	{"GET /evaluations/{run}", Viewer, (page).evaluation},
+	{"GET /evaluations/history", Viewer, (page).evaluationHistory},
+	{"GET /evaluations/compare", Viewer, (page).evaluationCompare},
+	{"GET /evaluations/drift", Viewer, (page).evaluationDrift},
+	{"GET /evaluations/labels", Viewer, (page).labels},
+	{"GET /evaluations/labels.jsonl", Viewer, (page).labelledSuite},
 	{"GET /gateway", Viewer, (page).gateway},
 	{"GET /gateway/requests", Viewer, (page).requests},
 	{"GET /gateway/requests/{id}", Viewer, (page).request},

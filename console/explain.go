@@ -9,6 +9,7 @@ import (
 	"github.com/toolpost/toolpost/console/internal/html"
 	"github.com/toolpost/toolpost/dialect"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/schema"
 )
 
 // maxExplained limits the text that a person may paste, in bytes.
@@ -90,7 +91,7 @@ func explained(p dialect.Parser, text string) html.HTML {
 		}
 		switch ev := ev.(type) {
 		case llm.Call:
-			results = append(results, readCall(ev))
+			results = append(results, readCall(ev, p.Tools))
 		case llm.InvalidCall:
 			results = append(results, html.El("div", "call", problem("✗ "+orDash(ev.Name)+" cannot run: "+ev.Problem)))
 		case llm.Warning:
@@ -130,7 +131,7 @@ func legend(spans []dialect.Span) html.HTML {
 	}))
 }
 
-func readCall(c llm.Call) html.HTML {
+func readCall(c llm.Call, tools []llm.ToolDef) html.HTML {
 	state := "call"
 	if c.Provenance.Doubtful() {
 		state = "doubtful call"
@@ -138,11 +139,66 @@ func readCall(c llm.Call) html.HTML {
 	out := []html.HTML{html.El("p", "callname", html.Text("✓ "+state+" of "), html.El("code", "", html.Text(c.Name)), html.Text(provenance(c.Provenance))),
 		html.Tag("pre", html.Attrs{"tabindex", "0"}, html.Text(indented(c.Args)))}
 	for _, r := range c.Provenance.Repairs {
-		why := dialect.WhyDoubtful(r)
-		if why == "" {
-			why = fmt.Sprintf("bytes %d to %d", r.Start, r.End)
+		if !r.Doubts() {
+			out = append(out, html.El("p", "repair", html.Textf("%s (%s): bytes %d to %d", r.Rule, r.Class, r.Start, r.End)))
 		}
-		out = append(out, html.El("p", "repair", html.Textf("%s (%s): %s", r.Rule, r.Class, why)))
 	}
-	return html.El("div", "call", out...)
+	pro, contra := evidence(c, tools)
+	list := func(title, mark string, items []string) html.HTML {
+		if len(items) == 0 {
+			items = []string{"nothing"}
+		}
+		return html.El("div", "", html.Tag("h3", nil, html.Text(title)), html.El("ul", "evidence", html.Each(items, func(s string) html.HTML { return html.Tag("li", nil, html.Text(mark+" "+s)) })))
+	}
+	return html.El("div", "call", append(out, html.El("div", "pair", list("For the call", "+", pro), list("Against it", "−", contra)))...)
+}
+
+// evidence is what speaks for and against a call.
+func evidence(c llm.Call, tools []llm.ToolDef) (pro, contra []string) {
+	switch p := c.Provenance; {
+	case p.Dialect == "":
+		pro = append(pro, "the vendor delivered it as a call")
+	case p.Marked:
+		pro = append(pro, "it begins with a marker of "+p.Dialect)
+	default:
+		contra = append(contra, "it has no marker: only its form, "+p.Dialect+", shows that it is a call")
+	}
+	if i := slices.IndexFunc(tools, func(d llm.ToolDef) bool { return d.Name == c.Name }); i >= 0 {
+		pro = append(pro, "the tool "+c.Name+" is offered")
+		pro, contra = fits(c, tools[i], pro, contra)
+	} else if tools != nil {
+		contra = append(contra, "no tool "+c.Name+" is offered")
+	}
+	if len(c.Provenance.Repairs) == 0 {
+		pro = append(pro, "nothing had to be repaired")
+	}
+	if c.Provenance.Echo != "" {
+		contra = append(contra, "the user's message has the same text, so it may be a quotation")
+	}
+	if c.Provenance.Truncated {
+		contra = append(contra, "it was cut off")
+	}
+	for _, r := range c.Provenance.Repairs {
+		if why := dialect.WhyDoubtful(r); why != "" {
+			contra = append(contra, why)
+		} else if r.Class == llm.Guess {
+			contra = append(contra, "a guess was necessary: "+r.Rule)
+		}
+	}
+	return pro, contra
+}
+
+// fits adds whether the arguments match the schema of the tool.
+func fits(c llm.Call, d llm.ToolDef, pro, contra []string) (_, _ []string) {
+	if len(d.Schema) == 0 {
+		return pro, contra
+	}
+	s, err := schema.Compile(d.Schema)
+	if err != nil {
+		return pro, append(contra, "the schema of the tool cannot be used: "+err.Error())
+	}
+	if faults := s.Validate(c.Args); len(faults) > 0 {
+		return pro, append(contra, "the arguments do not match the schema: "+firstLine(faults[0].Error(), 300))
+	}
+	return append(pro, "the arguments match the schema"), contra
 }

@@ -141,17 +141,11 @@ func (p page) usageBy(by string, days int) ([]usageRow, error) {
 
 // gatewaySections are the pages of a gateway.
 func (p page) gatewaySections() html.HTML {
-	links := []struct{ path, title string }{{"/gateway", "Overview"}, {"/gateway/requests", "Requests"}, {"/gateway/usage", "Usage"}}
+	links := []link{{"/gateway", "Overview"}, {"/gateway/requests", "Requests"}, {"/gateway/usage", "Usage"}}
 	if p.session.user.Permission >= Admin {
-		links = append(links, struct{ path, title string }{"/gateway/keys", "Keys"}, struct{ path, title string }{"/gateway/audit", "Audit"})
+		links = append(links, link{"/gateway/keys", "Keys"}, link{"/gateway/audit", "Audit"})
 	}
-	return html.Tag("nav", html.Attrs{"aria-label", "Gateway", "class", "sub"}, html.Tag("ul", nil, html.Each(links, func(l struct{ path, title string }) html.HTML {
-		attrs := html.Attrs{"href", p.Base + l.path}
-		if p.URL.Path == l.path {
-			attrs = append(attrs, "aria-current", "page")
-		}
-		return html.Tag("li", nil, html.Tag("a", attrs, html.Text(l.title)))
-	})))
+	return p.sections("Gateway", links)
 }
 
 // gateway is the overview: spend by day, and routes and upstreams with their failures.
@@ -184,12 +178,12 @@ func (p page) gateway(w http.ResponseWriter) error {
 // sums is a table of usage.
 func sums(label, first string, rows []usageRow, name func(usageRow) string) html.HTML {
 	if len(rows) == 0 {
-		return html.El("p", "empty", html.Text("No requests."))
+		return empty("No requests.", "")
 	}
-	return table(label, []string{first, "Requests", "Failed", "Cached", "Refused", "Tokens read", "Tokens written", "Dollars"}, html.Each(rows, func(u usageRow) html.HTML {
+	return table(label, []string{first, "#Requests", "#Failed", "#Cached", "#Refused", "#Tokens read", "#Tokens written", "#Dollars"}, html.Each(rows, func(u usageRow) html.HTML {
 		cells := []html.HTML{html.Tag("th", html.Attrs{"scope", "row"}, html.Text(orDash(name(u))))}
 		for _, n := range []int64{u.Requests, u.Failed, u.Cached, u.Refused, u.Input, u.Output} {
-			cells = append(cells, cell("n", html.Textf("%d", n)))
+			cells = append(cells, cell("n", html.Text(thousands(n))))
 		}
 		return html.Tag("tr", nil, append(cells, cell("n", html.Text(dollars(u.USD)), html.If(u.Unpriced > 0, html.Text(" *")), html.If(u.Estimated > 0, html.Text(" ~"))))...)
 	}))
@@ -255,15 +249,15 @@ func (p page) requests(w http.ResponseWriter) error {
 	filters = append(filters, choice("status", "Status", q.Get("status"), []string{"failed"}),
 		html.Tag("button", html.Attrs{"type", "submit", "class", "primary"}, html.Text("Filter")), html.Tag("a", html.Attrs{"href", p.Base + "/gateway/requests"}, html.Text("Clear")))
 	rows := slices.DeleteFunc(a.Requests, func(r requestRow) bool { return failed && r.Status == "ok" })
-	body := html.El("p", "empty", html.Text("No request matches."))
+	body := empty("No request matches.", "")
 	if len(rows) > 0 {
-		body = table("Requests", []string{"Request", "Status", "Team", "Route", "Upstream", "Failed attempts", "Tokens", "Dollars", "Time", "At"}, html.Each(rows, func(r requestRow) html.HTML {
+		body = table("Requests", []string{"Request", "Status", "Team", "Route", "Upstream", "#Failed attempts", "#Tokens", "#Dollars", "#Time", "At"}, html.Each(rows, func(r requestRow) html.HTML {
 			return html.Tag("tr", nil,
 				cell("", html.Tag("a", html.Attrs{"href", p.Base + "/gateway/requests/" + pathEscape(r.ID)}, html.Text(r.ID))),
 				cell("", statusBadge(r.Status, r.Cached)),
 				cell("", html.Text(orDash(r.Team))), cell("", html.Text(orDash(r.Route))), cell("", html.Text(orDash(r.Upstream))),
 				cell("n", html.Textf("%d", len(r.Attempts))),
-				cell("n", html.Textf("%d", r.Input+r.Output)), cell("n", html.Text(dollars(r.USD))),
+				cell("n", html.Text(thousands(r.Input+r.Output))), cell("n", html.Text(dollars(r.USD))),
 				cell("n", html.Text(duration(time.Duration(r.Seconds*float64(time.Second))))), cell("time", clock(r.At)))
 		}))
 	}
@@ -294,14 +288,9 @@ func (p page) request(w http.ResponseWriter) error {
 		return notFound("The log has no request " + id + " among the newest 10,000.")
 	}
 	r := a.Requests[i]
-	facts := html.HTML("")
-	for _, f := range []struct{ name, value string }{{"Team", r.Team}, {"Key", r.Key}, {"Route", r.Route}, {"Requested model", r.Model}, {"Upstream", r.Upstream},
-		{"Format", r.Format}, {"End user", r.User}, {"Tag", r.Tag}, {"Tokens", fmt.Sprintf("%d read, %d written", r.Input, r.Output)}, {"Dollars", dollars(r.USD)},
-		{"Time", duration(time.Duration(r.Seconds * float64(time.Second)))}, {"At", r.At.Local().Format(time.DateTime)}} {
-		if f.value != "" {
-			facts = html.Join(facts, html.El("div", "", html.Tag("dt", nil, html.Text(f.name)), html.Tag("dd", nil, html.Text(f.value))))
-		}
-	}
+	facts := factList([]fact{{"Team", r.Team}, {"Key", r.Key}, {"Route", r.Route}, {"Requested model", r.Model}, {"Upstream", r.Upstream},
+		{"Format", r.Format}, {"End user", r.User}, {"Tag", r.Tag}, {"Tokens", thousands(r.Input) + " read, " + thousands(r.Output) + " written"}, {"Dollars", dollars(r.USD)},
+		{"Time", duration(time.Duration(r.Seconds * float64(time.Second)))}, {"At", r.At.Local().Format(time.DateTime)}})
 	attempts := note("No attempt failed before the answer.")
 	if len(r.Attempts) > 0 {
 		rows := html.HTML("")
@@ -309,14 +298,14 @@ func (p page) request(w http.ResponseWriter) error {
 			rows = html.Join(rows, html.Tag("tr", nil, cell("", html.Text(t.Upstream)), cell("", statusBadge(t.Kind, false)), cell("n", html.Text(statusText(t.Status))),
 				cell("task", html.Text(orDash(t.Error))), cell("n", html.Text(duration(time.Duration(t.Seconds*float64(time.Second)))))))
 		}
-		attempts = table("Failed attempts", []string{"Upstream", "Result", "HTTP status", "Error", "Time"}, rows)
+		attempts = table("Failed attempts", []string{"Upstream", "Result", "#HTTP status", "Error", "#Time"}, rows)
 	}
 	var bodies json.RawMessage
 	kept := note("The gateway keeps no bodies of this request. The setting log_bodies keeps them.")
 	if p.session.user.Permission >= Operator && p.Gateway.ask(p.Context(), http.MethodGet, "/admin/requests/"+url.PathEscape(id), nil, &bodies) == nil {
 		kept = html.Tag("pre", html.Attrs{"tabindex", "0"}, html.Text(cutText(indented(bodies))))
 	}
-	return p.write(w, id, html.Join(html.Tag("h1", nil, html.Text(id+" "), statusBadge(r.Status, r.Cached)), p.gatewaySections(), html.El("dl", "facts", facts),
+	return p.write(w, id, html.Join(html.Tag("h1", nil, html.Text(id+" "), statusBadge(r.Status, r.Cached)), p.gatewaySections(), facts,
 		html.Tag("h2", nil, html.Text("Attempts")), attempts, html.Tag("h2", nil, html.Text("Bodies")), kept))
 }
 

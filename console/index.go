@@ -23,6 +23,9 @@ const (
 	stateUnread  = "unreadable"
 )
 
+// stateComplete is the state of an evaluation whose questions are all answered.
+const stateComplete = "complete"
+
 // summary is a run in the list.
 type summary struct {
 	Run, Model, Task, Team, Route string
@@ -32,6 +35,8 @@ type summary struct {
 	Calls, FailedCalls            int
 	Tokens                        int
 	Tools                         []string // in the order of their first use
+
+	failedTools []string // of Tools
 
 	sealed  bool
 	unread  bool            // the entry after the last one cannot be read
@@ -74,6 +79,9 @@ func (s *summary) add(e journal.Entry) {
 			s.Calls++
 			if b.Status != journal.OK {
 				s.FailedCalls++
+				if !slices.Contains(s.failedTools, b.Tool) && len(s.failedTools) < 100 {
+					s.failedTools = append(s.failedTools, b.Tool)
+				}
 			}
 			if !slices.Contains(s.Tools, b.Tool) && len(s.Tools) < 100 {
 				s.Tools = append(s.Tools, b.Tool)
@@ -195,6 +203,26 @@ func (x *index) choices() (models, tools, teams []string) {
 	return out[0], out[1], out[2]
 }
 
+// uses counts the runs with a call of each tool.
+func (x *index) uses() map[string]toolUse {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out := make(map[string]toolUse)
+	for _, s := range x.runs {
+		for _, name := range s.Tools {
+			u := out[name]
+			u.runs++
+			out[name] = u
+		}
+		for _, name := range s.failedTools {
+			u := out[name]
+			u.failed++
+			out[name] = u
+		}
+	}
+	return out
+}
+
 // waiting returns the names of the runs that wait for a person, the newest first.
 func (x *index) waiting(ctx context.Context) ([]string, error) {
 	if err := x.refresh(ctx); err != nil {
@@ -301,7 +329,7 @@ func (x *index) read(names []string) {
 		var s summary
 		if old := x.runs[name]; old != nil {
 			s = *old
-			s.Tools = slices.Clone(old.Tools)
+			s.Tools, s.failedTools = slices.Clone(old.Tools), slices.Clone(old.failedTools)
 			waiting := make(map[string]bool, len(old.waiting))
 			for k := range old.waiting {
 				waiting[k] = true

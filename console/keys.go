@@ -55,7 +55,7 @@ func (p page) keysWith(w http.ResponseWriter, above html.HTML) error {
 		html.Tag("button", html.Attrs{"type", "submit", "class", "primary"}, html.Text("Create key")))
 	return p.write(w, "Keys", html.Join(html.Tag("h1", nil, html.Text("Keys")), p.gatewaySections(), above,
 		html.Tag("h2", nil, html.Text("Create a key")), create, html.Tag("h2", nil, html.Text("Keys, with the usage of the last 30 days")),
-		table("Keys", []string{"Key", "Team", "Name", "State", "Models", "Limits", "Requests", "Dollars", "Created", "Actions"}, rows)))
+		table("Keys", []string{"Key", "Team", "Name", "State", "Models", "Limits", "#Requests", "#Dollars", "Created", "Actions"}, rows)))
 }
 
 func keyState(k keyRow) html.HTML {

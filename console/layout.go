@@ -3,6 +3,8 @@ package console
 import (
 	"io"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/toolpost/toolpost/console/internal/html"
 )
@@ -32,14 +34,11 @@ func write(w http.ResponseWriter, base, title string, navigation, body html.HTML
 
 // navigation links to the pages.
 func (p page) navigation() html.HTML {
-	links := []struct{ path, title string }{{"/", "Runs"}, {"/approvals", "Approvals"}, {"/explain", "Explain"}, {"/compare", "Compare"}, {"/models", "Models"}}
-	if p.Gateway != nil {
-		links = append(links, struct{ path, title string }{"/gateway", "Gateway"})
-	}
+	section := p.section()
 	var items []html.HTML
-	for _, l := range links {
+	for _, l := range p.places() {
 		attrs := html.Attrs{"href", p.Base + l.path}
-		if p.section() == l.path {
+		if section == l.path {
 			attrs = append(attrs, "aria-current", "page")
 		}
 		items = append(items, html.Tag("li", nil, html.Tag("a", attrs, html.Text(l.title))))
@@ -52,15 +51,80 @@ func (p page) navigation() html.HTML {
 			html.Tag("button", html.Attrs{"type", "submit"}, html.Text("Log out"))))
 }
 
-// section is the page of the navigation that a request belongs to.
+// link is an entry of a navigation.
+type link struct{ path, title string }
+
+// places are the entries of the navigation: the pages that the console has something for.
+func (p page) places() []link {
+	links := []link{{"/", "Runs"}, {"/approvals", "Approvals"}, {"/explain", "Explain"}, {"/compare", "Compare"}}
+	if p.Evaluations != nil {
+		links = append(links, link{"/evaluations", "Evaluations"})
+	}
+	if p.Gateway != nil {
+		links = append(links, link{"/gateway", "Gateway"})
+	}
+	links = append(links, link{"/models", "Models"})
+	if p.Tools != nil {
+		links = append(links, link{"/tools", "Tools"})
+	}
+	if p.Servers != nil {
+		links = append(links, link{"/servers", "MCP servers"})
+	}
+	return links
+}
+
+// section is the entry of the navigation that a request belongs to.
 func (p page) section() string {
-	path := p.URL.Path
-	for _, s := range []string{"/approvals", "/explain", "/compare", "/models", "/gateway"} {
-		if len(path) >= len(s) && path[:len(s)] == s {
-			return s
+	for _, l := range p.places()[1:] {
+		if strings.HasPrefix(p.URL.Path, l.path) {
+			return l.path
 		}
 	}
 	return "/"
+}
+
+// sections is the navigation between the pages of a part.
+func (p page) sections(label string, links []link) html.HTML {
+	current := links[0].path
+	for _, l := range links[1:] {
+		if strings.HasPrefix(p.URL.Path, l.path) {
+			current = l.path
+		}
+	}
+	return html.Tag("nav", html.Attrs{"aria-label", label, "class", "sub"}, html.Tag("ul", nil, html.Each(links, func(l link) html.HTML {
+		attrs := html.Attrs{"href", p.Base + l.path}
+		if l.path == current {
+			attrs = append(attrs, "aria-current", "page")
+		}
+		return html.Tag("li", nil, html.Tag("a", attrs, html.Text(l.title)))
+	})))
+}
+
+// empty tells that there is nothing yet, and the command that changes it.
+func empty(text, command string) html.HTML {
+	return html.El("div", "empty", html.Tag("p", nil, html.Text(text)), html.If(command != "", html.Tag("p", nil, html.El("code", "", html.Text(command)))))
+}
+
+// fact is a name and a value; facts without a value are not shown.
+type fact struct{ name, value string }
+
+func factList(facts []fact) html.HTML {
+	return html.El("dl", "facts", html.Each(facts, func(f fact) html.HTML {
+		return html.If(f.value != "", html.El("div", "", html.Tag("dt", nil, html.Text(f.name)), html.Tag("dd", nil, html.Text(f.value))))
+	}))
+}
+
+// thousands is a number in groups of three digits.
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	start := 0
+	if n < 0 {
+		start = 1
+	}
+	for i := len(s) - 3; i > start; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:]
+	}
+	return s
 }
 
 func errorBody(text string) html.HTML {
@@ -82,11 +146,18 @@ func (c *Console) writeLogin(w http.ResponseWriter, status int, problem string) 
 // cell is a cell of a table.
 func cell(class string, inner ...html.HTML) html.HTML { return html.El("td", class, inner...) }
 
-// table is a table that scrolls on narrow screens.
+// table is a table that scrolls on narrow screens. The title of a column of numbers begins with "#".
 func table(label string, columns []string, rows ...html.HTML) html.HTML {
 	return html.Tag("div", html.Attrs{"class", "wide", "tabindex", "0", "role", "region", "aria-label", label},
 		html.Tag("table", nil,
-			html.Tag("thead", nil, html.Tag("tr", nil, html.Each(columns, func(c string) html.HTML { return html.Tag("th", html.Attrs{"scope", "col"}, html.Text(c)) }))),
+			html.Tag("thead", nil, html.Tag("tr", nil, html.Each(columns, func(c string) html.HTML {
+				title, number := strings.CutPrefix(c, "#")
+				attrs := html.Attrs{"scope", "col"}
+				if number {
+					attrs = append(attrs, "class", "n")
+				}
+				return html.Tag("th", attrs, html.Text(title))
+			}))),
 			html.Tag("tbody", nil, rows...)))
 }
 
@@ -113,4 +184,18 @@ func choice(id, label, value string, values []string) html.HTML {
 		add(value)
 	}
 	return html.El("div", "field", html.Tag("label", html.Attrs{"for", id}, html.Text(label)), html.Tag("select", html.Attrs{"id", id, "name", id}, options))
+}
+
+// named is a value of a list with the text that people see.
+type named struct{ value, text string }
+
+// selectNamed is a labelled list of values with texts.
+func selectNamed(id, label, value string, values []named) html.HTML {
+	return html.El("div", "field", html.Tag("label", html.Attrs{"for", id}, html.Text(label)), html.Tag("select", html.Attrs{"id", id, "name", id}, html.Each(values, func(v named) html.HTML {
+		attrs := html.Attrs{"value", v.value}
+		if v.value == value {
+			attrs = append(attrs, "selected", "")
+		}
+		return html.Tag("option", attrs, html.Text(v.text))
+	})))
 }

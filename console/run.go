@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/console/internal/html"
+	"github.com/toolpost/toolpost/eval"
 	"github.com/toolpost/toolpost/journal"
 )
 
@@ -79,19 +80,13 @@ func (p page) head(name string, t *timeline) html.HTML {
 	if state == stateOpen && len(waiting) > 0 {
 		state = stateWaiting
 	}
-	facts := []struct{ name, value string }{
+	facts := factList([]fact{
 		{"Model", r.start.Model}, {"Team", r.start.Team}, {"Route", r.start.Route},
 		{"Turns", strconv.Itoa(r.turns)}, {"Calls", fmt.Sprintf("%d, %d failed or refused", r.calls, r.failed)},
 		{"Repairs", strconv.Itoa(r.repairs)}, {"Warnings", strconv.Itoa(r.warnings)},
 		{"Tokens", fmt.Sprintf("%d read, %d written", r.usage.Input, r.usage.Output)},
 		{"Time", duration(r.last.Sub(t.began))}, {"Entries", strconv.FormatInt(r.entries, 10)},
-	}
-	list := html.HTML("")
-	for _, f := range facts {
-		if f.value != "" {
-			list = html.Join(list, html.El("div", "", html.Tag("dt", nil, html.Text(f.name)), html.Tag("dd", nil, html.Text(f.value))))
-		}
-	}
+	})
 	link := func(path, label string) html.HTML {
 		return html.Tag("li", nil, html.Tag("a", html.Attrs{"href", p.Base + path}, html.Text(label)))
 	}
@@ -99,11 +94,14 @@ func (p page) head(name string, t *timeline) html.HTML {
 		html.Tag("h1", nil, html.Text(name+" "), badge(state)),
 		html.If(r.start.Task != "", html.El("p", "lead", html.Text(r.start.Task))),
 		html.If(len(waiting) > 0, html.Tag("p", html.Attrs{"class", "asks"}, html.Tag("a", html.Attrs{"href", p.Base + "/approvals#" + name}, html.Textf("%s for your decision", waits(len(waiting)))))),
-		html.El("dl", "facts", list),
+		facts,
 		html.El("ul", "actions",
+			link("/runs/"+name+"/steps", "Step by step"),
 			link("/compare?a="+name, "Compare with another run"),
 			link("/runs/"+name+"/script", "Answers as a script for sim"),
-			html.If(p.Capture != nil, link("/runs/"+name+"/case", "As an evaluation case"))))
+			link("/runs/"+name+"/case", "As an evaluation case"),
+			link("/runs/"+name+"/curl", "Requests as curl")),
+		p.labelForm(name))
 }
 
 func waits(n int) string {
@@ -203,12 +201,9 @@ func (p page) evalCase(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	if p.Capture == nil {
-		return notFound("There is no such page.")
-	}
-	text, err := p.Capture(p.Context(), p.Store, name)
+	text, err := eval.Capture(p.Context(), p.Store, name)
 	if err != nil {
 		return wrong(err.Error())
 	}
-	return sendText(w, string(text))
+	return sendText(w, plainJSON(text))
 }

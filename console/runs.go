@@ -60,7 +60,7 @@ func (p page) filters(f filter, q url.Values) html.HTML {
 
 func (p page) listed(rows []summary, total, from int, q url.Values) html.HTML {
 	if total == 0 {
-		return html.El("p", "empty", html.Text("No run matches. "), html.El("code", "", html.Text("toolpost run 'TASK'")), html.Text(" records one."))
+		return empty("No run matches. Every run is recorded:", "toolpost run 'Which files are here?'")
 	}
 	list := html.Each(rows, func(s summary) html.HTML {
 		return html.Tag("tr", nil,
@@ -70,7 +70,7 @@ func (p page) listed(rows []summary, total, from int, q url.Values) html.HTML {
 			cell("", html.Text(orDash(s.Model))),
 			cell("", html.Text(orDash(strings.Join(s.Tools, ", ")))),
 			cell("n", html.Textf("%d", s.Calls), html.If(s.FailedCalls > 0, html.El("span", "failed", html.Textf(" ✗ %d", s.FailedCalls)))),
-			cell("n", html.Textf("%d", s.Tokens)),
+			cell("n", html.Text(thousands(int64(s.Tokens)))),
 			cell("n", html.Text(duration(s.Last.Sub(s.Began)))),
 			cell("time", clock(s.Began)))
 	})
@@ -79,7 +79,7 @@ func (p page) listed(rows []summary, total, from int, q url.Values) html.HTML {
 		return html.Tag("a", html.Attrs{"href", p.Base + "/?" + q.Encode()}, html.Text(label))
 	}
 	return html.Join(
-		table("Runs", []string{"Run", "State", "Task", "Model", "Tools", "Calls", "Tokens", "Time", "Began"}, list),
+		table("Runs", []string{"Run", "State", "Task", "Model", "Tools", "#Calls", "#Tokens", "#Time", "Began"}, list),
 		html.El("p", "pages",
 			html.Textf("%d to %d of %s ", min(from+1, total), min(from+len(rows), total), count(total, "run")),
 			html.If(from > 0, more("Newer", max(from-pageSize, 0)), html.Text(" ")),
@@ -87,7 +87,7 @@ func (p page) listed(rows []summary, total, from int, q url.Values) html.HTML {
 }
 
 func badge(state string) html.HTML {
-	marks := map[string]string{stateOpen: "●", stateWaiting: "?", stateSuccess: "✓", stateFailed: "✗", stateEnded: "■", stateUnread: "!"}
+	marks := map[string]string{stateOpen: "●", stateWaiting: "?", stateSuccess: "✓", stateFailed: "✗", stateEnded: "■", stateUnread: "!", stateComplete: "✓"}
 	return html.El("span", "badge s-"+state, html.Text(marks[state]+" "+state))
 }
 

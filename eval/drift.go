@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -102,6 +103,9 @@ const (
 	thinking = "thinking" // the model thinks before the answer
 	speed    = "speed"    // an answer takes about as long as before
 )
+
+// IsNeutral reports whether more or less of an ability of a profile is neither better nor worse.
+func IsNeutral(ability string) bool { return ability == thinking || ability == speed }
 
 // Profile is what the probes say of an endpoint: a share per ability. The endpoint is seen through its [llm.Model]: what
 // package provider corrects without a warning does not show.
@@ -333,7 +337,11 @@ func Recheck(ctx context.Context, store journal.Store, id string, m llm.Model, m
 const KindProfile journal.Kind = "eval.profile"
 
 // profiles names the record of the profiles of a model.
-func profiles(model string) string { return "drift-" + hashText(model) }
+func profiles(model string) string { return profilePrefix + hashText(model) }
+
+const profilePrefix = "drift-"
+
+func isProfiles(run string) bool { return strings.HasPrefix(run, profilePrefix) }
 
 // Keep adds the profile to those of its model.
 func (p *Profile) Keep(ctx context.Context, store journal.Store) (err error) {

@@ -134,6 +134,21 @@ func (p *production) call(r *journal.Receipt, kind journal.Kind) {
 // Capture returns a recorded run as a case of a suite, as a line of JSON: its task, its tools and their results, and the
 // calls that ran. A person reviews what it expects.
 func Capture(ctx context.Context, store journal.Store, run string) ([]byte, error) {
+	c, err := capture(ctx, store, run)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(c.Expect.Calls) == 0 && c.text == "":
+		return nil, fmt.Errorf("eval: %s has no answer", run)
+	case len(c.Expect.Calls) == 0:
+		c.Expect.NoCall = true
+	}
+	line, err := json.Marshal(c)
+	return append(line, '\n'), err
+}
+
+// capture reads a recorded run as a case.
+func capture(ctx context.Context, store journal.Store, run string) (*captured, error) {
 	c := captured{ID: run, Results: make(map[string]any)}
 	for e, err := range journal.Whole(store.Read(ctx, run, 1)) {
 		if err == nil {
@@ -143,16 +158,10 @@ func Capture(ctx context.Context, store journal.Store, run string) ([]byte, erro
 			return nil, fmt.Errorf("eval: %s: %w", run, err)
 		}
 	}
-	switch {
-	case len(c.Messages) == 0:
+	if len(c.Messages) == 0 {
 		return nil, fmt.Errorf("eval: %s has no question to a model", run)
-	case len(c.Expect.Calls) == 0 && c.text == "":
-		return nil, fmt.Errorf("eval: %s has no answer", run)
-	case len(c.Expect.Calls) == 0:
-		c.Expect.NoCall = true
 	}
-	line, err := json.Marshal(c)
-	return append(line, '\n'), err
+	return &c, nil
 }
 
 // captured is a case in the form of a suite of JSON lines.

@@ -41,3 +41,14 @@ if (timeline) {
     location.reload();
   });
 }
+
+// The arrow keys go through a run step by step.
+const player = document.querySelector(".player");
+if (player) {
+  addEventListener("keydown", (event) => {
+    const rel = { ArrowLeft: "prev", ArrowRight: "next" }[event.key];
+    if (!rel || event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, select, textarea, pre")) return;
+    const link = player.querySelector(`a[rel=${rel}]`);
+    if (link) location.assign(link.href);
+  });
+}

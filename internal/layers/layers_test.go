@@ -94,8 +94,9 @@ var layer = map[string]int{
 	"internal/signing":    2,  // signatures of runs and stores
 	"internal/export":     3,  // REPLAY.jsonl and RECEIPT.json of a run
 	"internal/state":      1,  // a server's memory between requests
-	"gateway":             5, "mcpbridge": 5, "eval": 5, "console": 5,
-	"cmd/toolpost": 6, "docs/examples": 6,
+	"gateway":             5, "mcpbridge": 5, "eval": 5,
+	"console":      6,
+	"cmd/toolpost": 7, "docs/examples": 7,
 }
 
 // inner is the order of packages that belong to one row of the table. The packages of a family that are not listed may

@@ -18,7 +18,6 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/runstore"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/console"
-	"github.com/toolpost/toolpost/eval"
 	"github.com/toolpost/toolpost/internal/access"
 )
 
@@ -33,6 +32,7 @@ const (
 
 type options struct {
 	addr, gateway, base string
+	evals, tools        string
 	hosts               []string
 }
 
@@ -42,8 +42,9 @@ func New() *cobra.Command {
 		Use:   "console",
 		Short: "Show runs, waiting approvals and a gateway in a browser",
 		Long: `Serves pages about the recorded runs: their timeline, verification and differences, the
-calls that wait for a person, and what became of every byte of an answer. With --gateway
-also requests, usage and keys; ` + adminVariable + ` has the key of an administrator.
+calls that wait for a person, evaluations and drift, tools and MCP servers, and what became
+of every byte of an answer. With --gateway also requests, usage and keys; ` + adminVariable + `
+has the key of an administrator.
 
 It listens on loopback and prints a link with a token that is made for this start.
 ` + accountsVariable + ` has accounts in its place, each NAME:ROLE:TOKEN, with commas
@@ -59,6 +60,8 @@ TLS before it and name the host with --host.`,
 	cmd.Flags().StringVar(&o.gateway, "gateway", "", "`URL` of a gateway's admin_addr")
 	cmd.Flags().StringVar(&o.base, "base", "", "`PATH` below which a proxy serves the console, like /console")
 	cmd.Flags().StringSliceVar(&o.hosts, "host", nil, "host `NAME` under which a proxy with TLS serves the console")
+	cmd.Flags().StringVar(&o.evals, "evaluations", "", "where evaluations are recorded: a `FOLDER`, sqlite:FILE or postgres://…")
+	cmd.Flags().StringVar(&o.tools, "tools", "", "audit the tools of this `FILE` instead of the built-in ones")
 	settings.AddJournalFlag(cmd, cmd.Flags())
 	return cmd
 }
@@ -74,21 +77,25 @@ func (o options) serve(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	c := &console.Console{Capture: eval.Capture, Accounts: accounts, Hosts: o.hosts, Base: o.base, Secure: len(o.hosts) > 0}
+	c := &console.Console{Accounts: accounts, Hosts: o.hosts, Base: o.base, Secure: len(o.hosts) > 0}
 	if o.gateway != "" {
 		if c.Gateway, err = adminOf(o.gateway, os.Getenv(adminVariable)); err != nil {
 			return err
 		}
 	}
-	if c.Models, err = cli.UserCatalog(""); err != nil {
+	runs, err := runstore.Name(cmd)
+	if err != nil {
 		return err
 	}
-	store, done, err := runstore.Open(cmd, true)
+	set, err := settings.Load(cmd)
+	if err != nil {
+		return err
+	}
+	done, err := sources{settings: set, runs: runs, evals: o.evals, tools: o.tools}.open(cmd, c)
 	if err != nil {
 		return err
 	}
 	defer done()
-	c.Store = store
 	l, err := listen.On(o.addr)
 	if err != nil {
 		return err

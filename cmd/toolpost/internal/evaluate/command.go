@@ -81,8 +81,8 @@ func (h Host) store(cmd *cobra.Command, create bool) (Store, func(), error) {
 	return h.Open(cmd, name, create)
 }
 
-// loadSuite reads a suite from a file, or the ready suite of that name if there is no such file.
-func loadSuite(name string, tools func(string) ([]llm.ToolDef, error)) (*eval.Suite, error) {
+// LoadSuite reads a suite from a file, or the ready suite of that name if there is no such file.
+func LoadSuite(name string, tools func(string) ([]llm.ToolDef, error)) (*eval.Suite, error) {
 	if _, err := os.Stat(name); err != nil && !strings.ContainsAny(name, `./\`) {
 		s, err := eval.Ready(name)
 		if err != nil {
@@ -137,7 +137,7 @@ func (e *evaluation) read(cmd *cobra.Command, h Host, name, suite string) error 
 	if from == "" {
 		from = plan.Source
 	}
-	if e.suite, err = loadSuite(from, h.lazyTools(cmd)); err != nil {
+	if e.suite, err = LoadSuite(from, h.lazyTools(cmd)); err != nil {
 		return fmt.Errorf("%w; --suite names the suite of %s", err, run)
 	}
 	known := make(map[string]bool, len(e.suite.Cases))

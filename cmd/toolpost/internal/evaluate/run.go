@@ -98,7 +98,7 @@ func (f *runFlags) run(cmd *cobra.Command, h Host, name string) error {
 	if err != nil {
 		return err
 	}
-	suite, err := loadSuite(name, models.Tools)
+	suite, err := LoadSuite(name, models.Tools)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, h Host, name string) error {
 	if id == "" {
 		return cli.Usagef(cmd, "which model? give one with -m")
 	}
-	suite, err := loadSuite(name, models.Tools)
+	suite, err := LoadSuite(name, models.Tools)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@
 package mcpservers
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/secret"
 	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/mcpbridge/client"
 	"github.com/toolpost/toolpost/mcpbridge/config"
 	"github.com/toolpost/toolpost/tool"
@@ -507,4 +509,32 @@ func NotUsed(servers *client.Servers, server, word, tool string) error {
 		}
 	}
 	return fmt.Errorf("%s is a tool of the server, and is not used: it is not among the tools that the configuration chooses, or it was left out", cli.InOneLine(tool))
+}
+
+// ToolsOf returns the tools of a configured MCP server under the names that the server gives them.
+func ToolsOf(ctx context.Context, s *settings.Settings, name string) ([]llm.ToolDef, error) {
+	all, err := Configured(&s.ToolOptions)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(c config.ServerConfig) bool { return c.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("no MCP server is named %s in the configuration", name)
+	}
+	servers, err := Open(s, all[i:i+1], nil)
+	if err != nil {
+		return nil, err
+	}
+	defer servers.Close()
+	if err := servers.Connect(ctx, name); err != nil {
+		return nil, err
+	}
+	defs, used := servers.Definitions(name)
+	var out []llm.ToolDef
+	for _, d := range defs {
+		if used(d.Name) {
+			out = append(out, llm.ToolDef{Name: d.Name, Description: d.Description, Schema: d.Input})
+		}
+	}
+	return out, nil
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/openmodel"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/formats"
-	"github.com/toolpost/toolpost/internal/usercatalog"
 	"github.com/toolpost/toolpost/provider"
 	"github.com/toolpost/toolpost/wire"
 )
@@ -154,18 +152,13 @@ func (f probeFlags) client(cmd *cobra.Command, id string, addressed bool) (*prov
 
 // report saves the findings and prints them.
 func (f probeFlags) report(cmd *cobra.Command, p *provider.Probe) error {
-	file := *f.file
-	if file == "" {
-		var err error
-		if file, err = usercatalog.File(); err != nil {
+	where := "nothing was written"
+	if !f.dry {
+		file, err := openmodel.KeepProbe(*f.file, p)
+		if err != nil {
 			return err
 		}
-	}
-	if !f.dry && len(p.Record.Values) > 0 {
-		note := fmt.Sprintf("%s, %s", time.Now().Format(time.DateOnly), p.Record.Why)
-		if err := usercatalog.Remember(file, p.Record.ID, note, p.Record.Values); err != nil {
-			return err
-		}
+		where = "written to " + file
 	}
 	out := cmd.OutOrStdout()
 	if f.json {
@@ -178,10 +171,6 @@ func (f probeFlags) report(cmd *cobra.Command, p *provider.Probe) error {
 	}
 	if err := cli.PrintTable(out, "  ", rows); err != nil {
 		return err
-	}
-	where := "written to " + file
-	if f.dry {
-		where = "nothing was written"
 	}
 	_, err := fmt.Fprintf(out, "%s; %s\n", cmp.Or(p.Record.Why, "probed"), where)
 	return err

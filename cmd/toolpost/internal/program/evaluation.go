@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,14 +20,13 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/session"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/mcpbridge/config"
 )
 
 // evaluationHost gives 'eval' the user's models, servers and records.
 func evaluationHost() evaluate.Host {
 	return evaluate.Host{
 		Models:      evaluatedModels,
-		Evaluations: func() string { return filepath.Join(settings.StateDir(), "evaluations") },
+		Evaluations: settings.EvaluationsDir,
 		Open: func(cmd *cobra.Command, name string, create bool) (evaluate.Store, func(), error) {
 			if settings.IsPostgres(name) && settings.HasPassword(name) {
 				return nil, nil, cli.Usagef(cmd, "%s", settings.PasswordShown)
@@ -77,7 +75,7 @@ func evaluatedModels(cmd *cobra.Command) (*evaluate.Models, error) {
 	set := func(id string, values map[string]string) (llm.Model, error) {
 		return openWith(cmd.Context(), &s.ModelOptions, client.Catalog, id, values)
 	}
-	tools := func(server string) ([]llm.ToolDef, error) { return toolsOfServer(cmd.Context(), s, server) }
+	tools := func(server string) ([]llm.ToolDef, error) { return mcpservers.ToolsOf(cmd.Context(), s, server) }
 	return &evaluate.Models{Open: open, Cost: session.CostOf, Tools: tools, Default: s.Model, Set: set, Catalog: client.Catalog}, nil
 }
 
@@ -101,32 +99,4 @@ func openWith(ctx context.Context, o *settings.ModelOptions, known *catalog.Cata
 	}
 	m, _, err := openmodel.Open(ctx, o, openmodel.Choice{ID: id}, client.Open)
 	return m, err
-}
-
-// toolsOfServer returns the tools of a configured MCP server under the names that the server gives them.
-func toolsOfServer(ctx context.Context, s *settings.Settings, name string) ([]llm.ToolDef, error) {
-	all, err := mcpservers.Configured(&s.ToolOptions)
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(all, func(c config.ServerConfig) bool { return c.Name == name })
-	if i < 0 {
-		return nil, fmt.Errorf("no MCP server is named %s in the configuration", name)
-	}
-	servers, err := mcpservers.Open(s, all[i:i+1], nil)
-	if err != nil {
-		return nil, err
-	}
-	defer servers.Close()
-	if err := servers.Connect(ctx, name); err != nil {
-		return nil, err
-	}
-	defs, used := servers.Definitions(name)
-	var out []llm.ToolDef
-	for _, d := range defs {
-		if used(d.Name) {
-			out = append(out, llm.ToolDef{Name: d.Name, Description: d.Description, Schema: d.Input})
-		}
-	}
-	return out, nil
 }

@@ -754,6 +754,9 @@ func (s *Settings) checkServers() error {
 	return nil
 }
 
+// EvaluationsDir returns the directory for the records of evaluations.
+func EvaluationsDir() string { return filepath.Join(StateDir(), "evaluations") }
+
 // StateDir returns the directory for persistent data other than configuration, such as the history of chat and the
 // records of runs.
 func StateDir() string {
