@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -233,22 +234,24 @@ func (p page) requests(w http.ResponseWriter) error {
 		return err
 	}
 	q := p.URL.Query()
-	ask := url.Values{"limit": {"200"}}
+	ask := url.Values{"limit": {strconv.Itoa(maxRequests + 1)}}
 	filters := []html.HTML{}
-	for _, name := range []string{"team", "key", "route", "model", "upstream", "user", "tag"} {
-		if v := q.Get(name); v != "" {
+	for _, name := range []string{"team", "key", "route", "model", "upstream", "user", "tag", "id", "status", "before"} {
+		if v := strings.TrimSpace(q.Get(name)); v != "" {
 			ask.Set(name, v)
 		}
-		filters = append(filters, field(name, strings.ToUpper(name[:1])+name[1:], q.Get(name), "search"))
+		if name == "status" || name == "before" {
+			continue
+		}
+		filters = append(filters, field(name, map[bool]string{true: "Request", false: strings.ToUpper(name[:1]) + name[1:]}[name == "id"], q.Get(name), "search"))
 	}
 	var a struct{ Requests []requestRow }
 	if err := p.Gateway.ask(p.Context(), http.MethodGet, "/admin/requests?"+ask.Encode(), nil, &a); err != nil {
 		return err
 	}
-	failed := q.Get("status") == "failed"
 	filters = append(filters, choice("status", "Status", q.Get("status"), []string{"failed"}),
 		html.Tag("button", html.Attrs{"type", "submit", "class", "primary"}, html.Text("Filter")), html.Tag("a", html.Attrs{"href", p.Base + "/gateway/requests"}, html.Text("Clear")))
-	rows := slices.DeleteFunc(a.Requests, func(r requestRow) bool { return failed && r.Status == "ok" })
+	rows := a.Requests[:min(len(a.Requests), maxRequests)]
 	body := empty("No request matches.", "")
 	if len(rows) > 0 {
 		body = table("Requests", []string{"Request", "Status", "Team", "Route", "Upstream", "#Failed attempts", "#Tokens", "#Dollars", "#Time", "At"}, html.Each(rows, func(r requestRow) html.HTML {
@@ -263,7 +266,27 @@ func (p page) requests(w http.ResponseWriter) error {
 	}
 	return p.write(w, "Requests", html.Join(html.Tag("h1", nil, html.Text("Requests")), p.gatewaySections(),
 		html.Tag("form", html.Attrs{"method", "get", "action", p.Base + "/gateway/requests", "class", "filters", "role", "search"}, filters...),
-		body, html.If(len(a.Requests) == 200, note("The newest 200 requests."))))
+		body, p.olderRequests(a.Requests, q)))
+}
+
+// maxRequests is how many requests a page lists.
+const maxRequests = 100
+
+// olderRequests links to the rest of a list.
+func (p page) olderRequests(rows []requestRow, q url.Values) html.HTML {
+	here := p.Base + "/gateway/requests?"
+	var out []html.HTML
+	if q.Get("before") != "" {
+		newest := maps.Clone(q)
+		newest.Del("before")
+		out = append(out, html.Tag("a", html.Attrs{"href", here + newest.Encode()}, html.Text("Newest")), html.Text(" "))
+	}
+	if len(rows) > maxRequests {
+		older := maps.Clone(q)
+		older.Set("before", rows[maxRequests-1].ID)
+		out = append(out, html.Tag("a", html.Attrs{"href", here + older.Encode(), "rel", "next"}, html.Text("Older")))
+	}
+	return html.El("p", "pages", out...)
 }
 
 func statusBadge(status string, cached bool) html.HTML {
@@ -280,12 +303,12 @@ func (p page) request(w http.ResponseWriter) error {
 	}
 	id := p.PathValue("id")
 	var a struct{ Requests []requestRow }
-	if err := p.Gateway.ask(p.Context(), http.MethodGet, "/admin/requests?limit=10000", nil, &a); err != nil {
+	if err := p.Gateway.ask(p.Context(), http.MethodGet, "/admin/requests?id="+url.QueryEscape(id), nil, &a); err != nil {
 		return err
 	}
 	i := slices.IndexFunc(a.Requests, func(r requestRow) bool { return r.ID == id })
 	if i < 0 {
-		return notFound("The log has no request " + id + " among the newest 10,000.")
+		return notFound("The log has no request " + id + ". Its line may be older than the gateway keeps lines.")
 	}
 	r := a.Requests[i]
 	facts := factList([]fact{{"Team", r.Team}, {"Key", r.Key}, {"Route", r.Route}, {"Requested model", r.Model}, {"Upstream", r.Upstream},

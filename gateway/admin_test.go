@@ -304,7 +304,7 @@ type slowStore struct {
 	asked chan error // how each query ended
 }
 
-func (s *slowStore) Log(ctx context.Context, _ access.Filter, _ int) ([]access.LogLine, error) {
+func (s *slowStore) Log(ctx context.Context, _ access.LogQuery) ([]access.LogLine, error) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(s.takes):

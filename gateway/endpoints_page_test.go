@@ -31,7 +31,7 @@ var administration = map[string]string{
 	"DELETE /admin/teams/{name}":   "erase all data of a team: keys, limits, log, bodies, sums, state; with `user`, the log and bodies of one end user",
 	"GET /admin/audit":             "changes of keys and teams, newest first: `limit`",
 	"GET /admin/usage":             "usage as JSON or CSV, with the filters of `toolpost usage`: `?by=team,day&since=2026-11-01&format=csv`",
-	"GET /admin/requests":          "the latest requests: `?limit=100&format=csv`; `limit` 0 to 10,000",
+	"GET /admin/requests":          "the latest requests: `?limit=100&format=csv`; `limit` 0 to 10,000; `status=failed`, `id=ID`; `before=ID` continues a list",
 	"GET /admin/requests/{id}":     "bodies of a request, with `log_bodies`",
 	"GET /admin/approvals":         "[waiting calls](../gateway.md#calls-that-wait-for-a-person), oldest first, up to 1,000",
 	"POST /admin/approvals/{id}":   "`{\"decision\": \"approve\", \"by\": \"ada\", \"reason\": \"as agreed\"}`, or `deny`",

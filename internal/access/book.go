@@ -659,13 +659,18 @@ func (b *Book) Log(ctx context.Context, most int) ([]LogLine, error) {
 
 // LogOf is [Book.Log] of the requests that match the filter. The filter must come from [Book.Resolve].
 func (b *Book) LogOf(ctx context.Context, only Filter, most int) ([]LogLine, error) {
-	if err := only.check(); err != nil {
+	return b.Search(ctx, LogQuery{Only: only, Most: most})
+}
+
+// Search returns the selected lines of the log, newest first. The filter must come from [Book.Resolve].
+func (b *Book) Search(ctx context.Context, q LogQuery) ([]LogLine, error) {
+	if err := q.Only.check(); err != nil {
 		return nil, err
 	}
-	if most < 0 || most > MaxLog {
-		return nil, fmt.Errorf("%d requests of the log cannot be read at once; it can be 0 to %d", most, MaxLog)
+	if q.Most < 0 || q.Most > MaxLog {
+		return nil, fmt.Errorf("%d requests of the log cannot be read at once; it can be 0 to %d", q.Most, MaxLog)
 	}
-	return b.Store.Log(ctx, only, most)
+	return b.Store.Log(ctx, q)
 }
 
 // Clean deletes log lines older than keep, and counts of periods that have ended.

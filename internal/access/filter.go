@@ -16,6 +16,42 @@ type Filter map[Grouping]string
 // Filters are the groupings that a filter may use. ByDay is not one of them: usage has a start day instead.
 var Filters = []Grouping{ByTeam, ByKey, ByRoute, ByModel, ByUpstream, ByUser, ByTag}
 
+// LogQuery selects lines of the log, newest first.
+type LogQuery struct {
+	Only   Filter
+	ID     string // of one request
+	Failed bool   // only requests with another status than "ok"
+	Before string // the id of a line: only older lines
+	Most   int
+}
+
+// has reports whether the query selects a line, whatever its age.
+func (q *LogQuery) has(e *LogLine) bool {
+	u := usageOf(e)
+	return q.Only.has(&u) && (q.ID == "" || e.ID == q.ID) && (!q.Failed || e.Status != "ok")
+}
+
+// where returns the query as SQL conditions and their arguments, of which the first has number n.
+func (q *LogQuery) where(n int) (text string, args []any) {
+	text, args = q.Only.where(n)
+	if q.ID != "" {
+		args = append(args, q.ID)
+		text += fmt.Sprintf(" AND id = $%d", n+len(args)-1)
+	}
+	if q.Failed {
+		text += failedOnly
+	}
+	if q.Before != "" {
+		args = append(args, q.Before)
+		k := n + len(args) - 1
+		text += fmt.Sprintf(" AND at <= (SELECT at FROM toolpost_request WHERE id = $%d) AND (at < (SELECT at FROM toolpost_request WHERE id = $%d) OR id > $%d)", k, k, k)
+	}
+	return text, args
+}
+
+// failedOnly is the condition of the index of failed requests.
+const failedOnly = " AND status <> 'ok'"
+
 // check reports why the filter is invalid. An empty value is an error, because it usually comes from an unset variable.
 func (f Filter) check() error {
 	for g, value := range f {
@@ -44,6 +80,9 @@ func (f Filter) has(u *Spend) bool {
 func (f Filter) where(n int) (text string, args []any) {
 	for _, g := range slices.Sorted(maps.Keys(f)) { // each is the name of a column: check rejects others
 		text += fmt.Sprintf(" AND %s = $%d", g.column(), n+len(args))
+		if g == ByUser || g == ByTag {
+			text += " AND " + g.column() + " <> ''" // the index has only these
+		}
 		args = append(args, f[g])
 	}
 	return text, args

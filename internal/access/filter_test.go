@@ -3,6 +3,7 @@ package access_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -134,5 +135,74 @@ func TestKeysAreNamed(t *testing.T) {
 		if got[access.ByKey] != test.want || (err == nil) != (test.says == "") || err != nil && (!strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), secrets[3])) {
 			t.Errorf("%s %s: %v, %v", test.team, test.key, got, err)
 		}
+	}
+}
+
+// TestSearchInTheLog finds one request, those that failed, and reads a list in pages.
+func TestSearchInTheLog(t *testing.T) {
+	for name, prepare := range stores {
+		t.Run(name, func(t *testing.T) { searchedLog(t, prepare(t)(t)(t)) })
+	}
+}
+
+func searchedLog(t *testing.T, store access.Store) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	b := &access.Book{Store: store, Now: func() time.Time { return now }}
+	red, _ := create(t, b, access.Key{Team: "red"})
+	for i := range 10 {
+		e := access.LogLine{Status: "ok", User: "ada"}
+		if i%4 == 1 {
+			e.Status, e.User = "server", ""
+		}
+		a, err := b.Admit(t.Context(), red, access.Claim{ID: fmt.Sprint("r", i), Model: "fast"})
+		if err == nil {
+			err = b.Settle(t.Context(), a, e)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%3 == 2 { // three in the same second
+			now = now.Add(time.Second)
+		}
+	}
+	ids := func(q access.LogQuery) (out []string) {
+		t.Helper()
+		lines, err := b.Search(t.Context(), q)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, l := range lines {
+			out = append(out, l.ID)
+		}
+		return out
+	}
+	for _, c := range []struct {
+		q    access.LogQuery
+		want []string
+	}{
+		{access.LogQuery{ID: "r3", Most: 9}, []string{"r3"}},
+		{access.LogQuery{ID: "none", Most: 9}, nil},
+		{access.LogQuery{ID: "r3", Failed: true, Most: 9}, nil},
+		{access.LogQuery{Before: "none", Most: 9}, nil},
+		{access.LogQuery{ID: "' OR 1=1 --", Most: 9}, nil},
+		{access.LogQuery{Only: access.Filter{access.ByUser: "ada"}, Failed: true, Most: 9}, nil},
+	} {
+		if got := ids(c.q); !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %q, want %q", c.q, got, c.want)
+		}
+	}
+	if got := ids(access.LogQuery{Failed: true, Most: 9}); len(got) != 3 {
+		t.Errorf("failed: %q", got)
+	}
+	all, paged := ids(access.LogQuery{Most: 100}), []string(nil)
+	for before := ""; len(paged) < 100; before = paged[len(paged)-1] {
+		page := ids(access.LogQuery{Before: before, Most: 4})
+		if len(page) == 0 {
+			break
+		}
+		paged = append(paged, page...)
+	}
+	if len(all) != 10 || !slices.Equal(all, paged) {
+		t.Errorf("in pages %q, at once %q", paged, all)
 	}
 }

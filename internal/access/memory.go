@@ -193,17 +193,19 @@ func sortUsage(list []Spend, by []Grouping) {
 }
 
 // Log implements [Store].
-func (m *Memory) Log(_ context.Context, only Filter, most int) ([]LogLine, error) {
+func (m *Memory) Log(_ context.Context, q LogQuery) ([]LogLine, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []LogLine
+	older := q.Before == ""
 	for _, e := range slices.Backward(m.log) {
-		if len(out) >= most {
+		if len(out) >= q.Most {
 			break
 		}
-		if u := usageOf(&e); only.has(&u) {
+		if older && q.has(&e) {
 			out = append(out, e)
 		}
+		older = older || e.ID == q.Before
 	}
 	return out, nil
 }

@@ -46,7 +46,7 @@ func TestTablesOfBefore(t *testing.T) {
 		if err != nil || len(sums) != 1 || sums[0] != (Spend{Model: "fast", Requests: 3, Failed: 1, Input: 10, Output: 5, Money: 7, Unpriced: 1}) {
 			t.Errorf("%s: %+v, %v", driver, sums, err)
 		}
-		if log, err := s.Log(t.Context(), nil, 9); err != nil || len(log) != 1 || log[0].Upstream != "sim/offline" || log[0].Cached {
+		if log, err := s.Log(t.Context(), LogQuery{Most: 9}); err != nil || len(log) != 1 || log[0].Upstream != "sim/offline" || log[0].Cached {
 			t.Errorf("%s: %+v, %v", driver, log, err)
 		}
 		k := Key{ID: "tp-a", Team: "red"}

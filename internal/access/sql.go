@@ -186,6 +186,16 @@ SELECT team, key, '', model, '', day, requests, failed, 0, 0, input, output, mon
 	`INSERT INTO toolpost_bill (team, key, route, model, upstream, end_user, tag, day, requests, failed, cached, refused, input, output, money, unpriced, estimated)
 SELECT team, key, route, model, upstream, '', '', day, requests, failed, cached, refused, input, output, money, unpriced, estimated FROM toolpost_spend`,
 	`CREATE INDEX IF NOT EXISTS toolpost_bill_day ON toolpost_bill (day)`,
+}, {
+	// Lists of requests with a filter, newest first. The log may have millions of lines.
+	`CREATE INDEX IF NOT EXISTS toolpost_request_team ON toolpost_request (team, at)`,
+	`CREATE INDEX IF NOT EXISTS toolpost_request_key ON toolpost_request (key, at)`,
+	`CREATE INDEX IF NOT EXISTS toolpost_request_route ON toolpost_request (route, at)`,
+	`CREATE INDEX IF NOT EXISTS toolpost_request_model ON toolpost_request (model, at)`,
+	`CREATE INDEX IF NOT EXISTS toolpost_request_upstream ON toolpost_request (upstream, at)`,
+	`CREATE INDEX IF NOT EXISTS toolpost_request_user ON toolpost_request (end_user, at) WHERE end_user <> ''`,
+	`CREATE INDEX IF NOT EXISTS toolpost_request_tag ON toolpost_request (tag, at) WHERE tag <> ''`,
+	`CREATE INDEX IF NOT EXISTS toolpost_request_failed ON toolpost_request (at) WHERE status <> 'ok'`,
 }}
 
 // OpenSQL returns the store in a SQLite or PostgreSQL database. It creates missing tables and migrates those of earlier
@@ -452,10 +462,10 @@ func (s *SQL) Usage(ctx context.Context, only Filter, since string, by []Groupin
 }
 
 // Log implements [Store].
-func (s *SQL) Log(ctx context.Context, only Filter, most int) ([]LogLine, error) {
-	where, args := only.where(2)
+func (s *SQL) Log(ctx context.Context, q LogQuery) ([]LogLine, error) {
+	where, args := q.where(2)
 	rows, err := s.db.QueryContext(ctx, `SELECT id, at, team, key, route, model, upstream, format, status, cached, input, output, money, unpriced, estimated, took, end_user, tag, attempts
-FROM toolpost_request WHERE 1 = 1`+where+` ORDER BY at DESC, id LIMIT $1`, append([]any{most}, args...)...)
+FROM toolpost_request WHERE 1 = 1`+where+` ORDER BY at DESC, id LIMIT $1`, append([]any{q.Most}, args...)...)
 	type row struct {
 		LogLine
 		at, cached, money, unpriced, estimated, took int64

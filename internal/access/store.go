@@ -166,7 +166,7 @@ type Store interface {
 	// Usage sums up the selected requests since a day, sorted by the groupings.
 	Usage(ctx context.Context, only Filter, since string, by []Grouping) ([]Spend, error)
 	// Log returns the latest selected requests, newest first.
-	Log(ctx context.Context, only Filter, most int) ([]LogLine, error)
+	Log(ctx context.Context, q LogQuery) ([]LogLine, error)
 	// KeepBodies stores bodies. It is idempotent.
 	KeepBodies(ctx context.Context, v Bodies) error
 	// Bodies returns the bodies of a request. The ID of missing bodies is empty.

@@ -83,7 +83,7 @@ var endpoints = []endpoint{
 	{pattern: "GET /admin/approvals", answer: (*Handler).approvals, approvals: true},
 	{pattern: "POST /admin/approvals/{id}", answer: (*Handler).decide, approvals: true},
 	{pattern: "GET /admin/usage", serve: (*Handler).usage, queries: append(filterNames(), "by", "since", "format")},
-	{pattern: "GET /admin/requests", serve: (*Handler).requests, queries: append(filterNames(), "limit", "format")},
+	{pattern: "GET /admin/requests", serve: (*Handler).requests, queries: append(filterNames(), "limit", "format", "id", "status", "before")},
 }
 
 // Patterns returns the patterns of all endpoints.

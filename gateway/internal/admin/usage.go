@@ -72,7 +72,13 @@ func (a *Handler) requests(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, err)
 		return
 	}
-	log, err := a.Book.LogOf(r.Context(), only, most)
+	query := r.URL.Query()
+	q := access.LogQuery{Only: only, Most: most, ID: query.Get("id"), Before: query.Get("before"), Failed: query.Get("status") == "failed"}
+	if status := query.Get("status"); status != "" && !q.Failed {
+		a.fail(w, Invalidf("status: %.40q is not failed", status))
+		return
+	}
+	log, err := a.Book.Search(r.Context(), q)
 	a.list(w, r, err, map[string]any{"requests": notNil(log)}, func() error { return access.WriteLog(w, log) })
 }
 
