@@ -166,7 +166,7 @@ func (x *chain) recall(q *question) error {
 //
 //go:noinline
 func (x *chain) admit(q *question) ([]upstream.Candidate, error) {
-	ways, err := x.candidates(q.req.Model)
+	ways, err := x.candidates(q.req)
 	if err != nil {
 		return nil, err
 	}
@@ -317,8 +317,9 @@ func (x *chain) getModel() error {
 	return nil
 }
 
-// candidates returns the upstreams that may answer for a model, in the order in which they are asked.
-func (x *chain) candidates(name string) ([]upstream.Candidate, error) {
+// candidates returns the upstreams that may answer a request, in the order in which they are asked.
+func (x *chain) candidates(req *llm.Request) ([]upstream.Candidate, error) {
+	name := req.Model
 	if err := x.MayUseModel(name); err != nil {
 		return nil, err
 	}
@@ -330,6 +331,8 @@ func (x *chain) candidates(name string) ([]upstream.Candidate, error) {
 	if err := x.MayUseRoute(first.Model); err != nil {
 		return nil, err
 	}
+	first, name = x.byTask(first, name, req)
+	x.trace.Route = first.Model
 	return x.table.Candidates(first.Route, name, x.Codec.Format, func(r *upstream.Route) bool { return x.MayUseRoute(r.Name) == nil })
 }
 

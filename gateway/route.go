@@ -31,6 +31,12 @@ type ModelRoute struct {
 	Upstreams []Upstream
 	// Fallback are model names that are tried in order when no upstream can answer.
 	Fallback []string
+	// ThinkingRoute, LongRoute and ImageRoute are model names whose routes answer requests that ask for thinking, that
+	// have more than LongOver tokens, or that have an image. Images come first, then length. The route that answers does
+	// not pass a request on again. "" leaves the requests to this route, and so does a key without the right to the other.
+	ThinkingRoute, LongRoute, ImageRoute string
+	// LongOver is the estimated number of tokens above which a request is long; 0 means 60,000.
+	LongOver int
 	// Check controls the handling of calls that do not match the schema of their tool.
 	Check Check
 	// Tools are run by the gateway itself; nil means none.
@@ -185,6 +191,7 @@ func (g *Gateway) together() (wrong []*RouteError) {
 		if r.PassTeam != "" {
 			passing = append(passing, r)
 		}
+		g.checkTasks(r, add)
 		for k, name := range r.Fallback {
 			if to := g.find(name, ""); to == nil || to == r {
 				add(fmt.Sprintf("fallback[%d]", k), "no other route is for its fallback %q", name)
@@ -284,6 +291,7 @@ func (r ModelRoute) check(add func(string, error)) {
 		add("cache_tools", errors.New("it is for cache, which the route does not have"))
 	}
 	checkTiming(r.Timing, add)
+	r.checkLong(add)
 	if r.HedgeAfter < 0 {
 		add("hedge_after", fmt.Errorf("%v is less than 0", r.HedgeAfter))
 	}

@@ -113,6 +113,32 @@ $ toolpost serve --for claude-code --try
 An agent is told the names of your routes, with the context window, the output limit and the prices of their models, as far as the
 [catalogue](../models.md) knows them and the agent takes them. If the gateway has keys, replace ` + "`YOUR-KEY`" + ` by a key from ` + "`toolpost keys`" + `.
 
+## Other models for other tasks
+
+Claude Code asks for opus, sonnet and haiku: the main model, sub-agents and titles. Names of routes with these words get these tasks. A route can
+also pass requests to another one: those that ask for thinking, that are long, or that have images.
+
+` + "```yaml" + `
+gateway:
+  routes:
+    - model: claude-sonnet            # the default
+      to: [{model: openai/gpt-5}]
+      thinking_route: claude-opus     # requests that ask for thinking
+      long_route: long                # requests of more than long_over tokens, estimated
+      long_over: 60000
+      image_route: eyes               # requests with an image
+    - model: claude-haiku             # the background: titles, summaries, small sub-agents
+      to: [{model: ollama/qwen3:8b}]
+    - model: claude-opus
+      to: [{model: deepseek/deepseek-reasoner}]
+    - model: long
+      to: [{model: gemini/gemini-2.5-pro}]
+    - model: eyes
+      to: [{model: openai/gpt-4o}]
+` + "```" + `
+
+The order is image, long, thinking. A request is passed on once. A key without the right to the other route stays at the first.
+
 ## The agents
 
 This part is generated. ` + "`conformance/run agents`" + ` runs those that a package registry has ([results](../../conformance/README.md#libraries-and-agents)).
@@ -137,4 +163,24 @@ This part is generated. ` + "`conformance/run agents`" + ` runs those that a pac
 		b.WriteString("\n")
 	}
 	testkit.Page(t, "../../../../docs/gateway/agents.md", b.String())
+}
+
+// TestTaskRoutesOfThePage: the routes that the page shows for other tasks are a valid configuration.
+func TestTaskRoutesOfThePage(t *testing.T) {
+	programtest.OwnHome(t)
+	page, err := os.ReadFile(filepath.Join(programtest.ModuleRoot(t), "docs", "gateway", "agents.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	config, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("the page shows no routes")
+	}
+	file := filepath.Join(t.TempDir(), "gateway.yaml")
+	programtest.WriteFile(t, file, config)
+	programtest.Must(t, programtest.Run(t, "", "serve", "--check", "--config", file), 0, "the routes are in order")
+	programtest.Must(t, programtest.Run(t, "", "serve", "--for", "claude-code", "--config", file), 0, `"ANTHROPIC_MODEL": "claude-sonnet"`, `"ANTHROPIC_DEFAULT_HAIKU_MODEL": "claude-haiku"`)
+	programtest.WriteFile(t, file, strings.ReplaceAll(config, "thinking_route: claude-opus", "thinking_route: nobody"))
+	programtest.Must(t, programtest.Run(t, "", "serve", "--check", "--config", file), 1, `no other route is for "nobody"`, "thinking_route")
 }

@@ -31,7 +31,7 @@ func GatewayRoutes(c settings.GatewayConfig) []gateway.ModelRoute {
 	}
 	var list []gateway.ModelRoute
 	for i, r := range c.Routes {
-		route := gateway.ModelRoute{Model: r.Model, From: r.From, Hidden: r.Hidden, Fallback: r.Fallback, Check: gateway.Check(r.Check), MaxRequests: r.MaxRequests,
+		route := gateway.ModelRoute{Model: r.Model, From: r.From, Hidden: r.Hidden, Fallback: r.Fallback, ThinkingRoute: r.Thinks, LongRoute: r.Long, LongOver: r.LongOver, ImageRoute: r.Images, Check: gateway.Check(r.Check), MaxRequests: r.MaxRequests,
 			Timing: timing(r.Timing), Strategy: strategyOf(r.Strategy), HedgeAfter: r.HedgeAfter,
 			Override: gateway.Override{Thinking: r.Thinking, Choice: r.ToolChoice, TextCalls: llm.Promotion(r.TextCalls), Echoes: r.Echoes, Dialect: r.Dialect},
 			Cache:    gateway.Cache{For: r.Cache, Tools: r.CacheTools}, CacheMarks: r.CacheMarks, Pass: r.Pass, PassTeam: r.PassTeam, LogBodies: keepsBodies(c, r)}

@@ -27,6 +27,10 @@ type RouteConfig struct {
 	Hidden   bool             `yaml:"hidden" help:"leave the name out of lists of models; clients can still ask for it" default:"false"`
 	To       []UpstreamConfig `yaml:"to" help:"the upstreams: the least busy one for its weight answers, and the next one if it fails before the answer has begun"`
 	Fallback []string         `yaml:"fallback" help:"names that are asked for when no upstream of the route can answer, also because the conversation is too long or a filter removed the answer"`
+	Thinks   string           `yaml:"thinking_route" help:"the name that answers requests that ask for thinking" default:"this route"`
+	Long     string           `yaml:"long_route" help:"the name that answers requests of more than long_over tokens" default:"this route"`
+	LongOver int              `yaml:"long_over" help:"the estimated tokens above which a request is long" default:"60000" min:"1"`
+	Images   string           `yaml:"image_route" help:"the name that answers requests with an image; see [tasks](agents.md#other-models-for-other-tasks)" default:"this route"`
 	Check    string           `yaml:"check" help:"the handling of calls that do not fit the schemas of their tools: reported in a header or a comment; off does not check; reask asks the model again"`
 
 	Timing      TimingConfig  `yaml:",inline"`
