@@ -2,9 +2,13 @@ package mcpbridge_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/toolpost/toolpost/internal/js"
@@ -267,4 +271,98 @@ func TestContentOfServersIsServedWithoutLoss(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whatever content a server sends, a client of served tools gets content that is of the protocol, or an error.
+func TestServedContentIsValid(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, 2))
+	pick := func(from ...string) string { return from[rng.IntN(len(from))] }
+	value := func() string {
+		return pick(`""`, `"x"`, `"file:///a"`, `"text/plain"`, `"image/png"`, `"aGk="`, `null`, `7`, `-1.5`, `9007199254740993`, `true`, `[]`, `{}`, `["user"]`, `{"k":[1,{"d":null}]}`, `"\u0000\u001b[2J"`, `"\ud800"`)
+	}
+	var item func(depth int) string
+	item = func(depth int) string {
+		members := []string{`"type":` + pick(`"text"`, `"image"`, `"audio"`, `"resource"`, `"resource_link"`, `"tool_use"`, `"other"`)}
+		for _, name := range []string{"text", "data", "mimeType", "uri", "name", "blob", "title", "description", "size", "annotations", "_meta", "icons"} {
+			if rng.IntN(3) == 0 {
+				members = append(members, `"`+name+`":`+value())
+			}
+		}
+		if rng.IntN(2) == 0 && depth < 3 {
+			members = append(members, `"resource":`+pick(item(depth+1), value(), `{"uri":"file:///a","text":"x"}`, `{"uri":"file:///b","blob":"aGk=","mimeType":"image/png"}`))
+		}
+		return "{" + strings.Join(members, ",") + "}"
+	}
+	var content atomic.Pointer[string]
+	url, _ := webServer(t, func(w http.ResponseWriter, _ *http.Request, id string) {
+		writeAnswer(w, `{"jsonrpc":"2.0","id":ID,"result":`+*content.Load()+`}`, id)
+	})
+	s, _ := open(t, client.Options{}, config.ServerConfig{Name: "one", URL: url})
+	service, err := serve.NewService(serve.ServiceOptions{Runner: &invoke.Runner{Tools: toolsOf(t, s), Policy: invoke.AllowAll, LoopLimit: -1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { service.Close() })
+	l := byLines(t, service.ServePipe)
+	l.send(initialize)
+	l.answer("1")
+	l.send(initialized)
+	passed := 0
+	for i := range 1000 {
+		items := make([]string, rng.IntN(4))
+		for j := range items {
+			items[j] = item(0)
+		}
+		result := `{"content":` + pick("["+strings.Join(items, ",")+"]", "["+strings.Join(items, ",")+"]", value()) + pick("", "", `,"structuredContent":`+value(), `,"isError":true`) + "}"
+		content.Store(&result)
+		l.call(i+2, "one__f", `{}`)
+		answer := l.answer(fmt.Sprint(i + 2))
+		var got struct {
+			Result struct {
+				IsError bool
+				Content []struct {
+					Type, Text, Data, MimeType, URI, Name *string
+					Resource                              *struct{ URI, Text, Blob *string }
+				}
+			}
+			Error json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(answer), &got); err != nil || got.Error == nil && got.Result.Content == nil {
+			t.Fatalf("%s: %v\n%s", result, err, answer)
+		}
+		for _, c := range got.Result.Content {
+			switch r := c.Resource; *c.Type {
+			case "text":
+				err = missingMember(c.Text)
+			case "image", "audio":
+				err = missingMember(c.Data, c.MimeType)
+			case "resource_link":
+				err = missingMember(c.URI, c.Name)
+			case "resource":
+				if r == nil || r.URI == nil || r.Text == nil && r.Blob == nil {
+					err = missingMember(nil)
+				}
+			default:
+				err = missingMember(nil)
+			}
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", result, err, answer)
+			}
+		}
+		if got.Error == nil && !got.Result.IsError {
+			passed++
+		}
+	}
+	if passed < 50 {
+		t.Errorf("only %d of 1000 results are used", passed)
+	}
+	t.Logf("%d of 1000 results are used", passed)
+}
+
+func missingMember(members ...*string) error {
+	if slices.Contains(members, nil) {
+		return errors.New("a member is missing")
+	}
+	return nil
 }

@@ -123,7 +123,7 @@ func (o *Original) contentFor(shown []llm.Part, hidden func(string) bool) []mcp.
 	return out
 }
 
-// sendable reports whether the SDK writes the content with all members that a client requires.
+// sendable reports whether the content may be in a result, and the SDK writes it with all members that a client requires.
 func sendable(c mcp.Content) bool {
 	switch c := c.(type) {
 	case *mcp.ResourceLink:
@@ -131,6 +131,8 @@ func sendable(c mcp.Content) bool {
 	case *mcp.EmbeddedResource:
 		r := c.Resource
 		return r != nil && r.URI != "" && (r.Text != "" || r.Blob != nil)
+	case *mcp.TextContent, *mcp.ImageContent, *mcp.AudioContent:
+		return true
 	}
-	return true
+	return false // of other messages
 }
