@@ -210,10 +210,10 @@ func TestToolsThatRunAsTasks(t *testing.T) {
 // gets what a model would see instead if that is less: without secrets, or shortened.
 func TestContentOfServersIsServedWithoutLoss(t *testing.T) {
 	t.Parallel()
-	every := `[{"type":"text","text":"one","annotations":{"audience":["user"],"priority":0.5},"_meta":{"example.org/n":1}},` +
+	every := `[{"type":"text","text":"one","annotations":{"audience":["user"],"priority":0.5},"_meta":{"example.org/n":1234567890123456789}},` +
 		`{"type":"image","data":"iVBORw0K","mimeType":"image/png","annotations":{"priority":1}},{"type":"text","text":"two"},` +
 		`{"type":"resource_link","uri":"file:///n.txt","name":"notes","title":"Notes","mimeType":"text/plain","size":9007199254740993},` +
-		`{"type":"resource","resource":{"uri":"file:///a.txt","mimeType":"text/plain","text":"inside","_meta":{"k":"v"}}},` +
+		`{"type":"resource","resource":{"uri":"file:///a.txt","mimeType":"text/plain","text":"inside","_meta":{"k":[9007199254740993]}}},` +
 		`{"type":"resource","resource":{"uri":"file:///b.pdf","mimeType":"application/pdf","blob":"JVBERg=="}},` +
 		`{"type":"audio","data":"UklGRg==","mimeType":"audio/wav"}]`
 	secret := `[{"type":"resource","resource":{"uri":"file:///hunter2hunter2","mimeType":"text/plain","text":"inside"}}]`

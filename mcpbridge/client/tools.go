@@ -150,7 +150,7 @@ func (l *remote) call(ctx context.Context, d config.ServerTool, print journal.Ha
 	}
 	out, err := convert.Decoded(l.Name, effects, res)
 	if err == nil {
-		convert.Keep(ctx, res.Content, out, l.hides)
+		convert.Keep(ctx, convert.Content(res), out, l.hides)
 	}
 	if err != nil && live.session.InitializeResult().ProtocolVersion == rpc.Newest && strings.Contains(strings.ToLower(err.Error()), "elicit") {
 		l.mu.Lock()

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/mcpbridge/internal/rpc"
 	"github.com/toolpost/toolpost/tool"
 )
 
@@ -27,6 +29,43 @@ type originalKey struct{}
 func WithOriginal(ctx context.Context) (context.Context, *Original) {
 	o := new(Original)
 	return context.WithValue(ctx, originalKey{}, o), o
+}
+
+// Content returns the content of a result that the SDK has decoded, with all digits of its metadata.
+func Content(res *mcp.CallToolResult) []mcp.Content {
+	var x exact
+	text, ok := res.Meta[rpc.ExactResult].(string)
+	if !ok || json.Unmarshal([]byte(text), &x) != nil || len(x.Content) == 0 {
+		return res.Content
+	}
+	var items []struct {
+		Meta     mcp.Meta `json:"_meta"`
+		Resource struct {
+			Meta mcp.Meta `json:"_meta"`
+		}
+	}
+	in := json.NewDecoder(bytes.NewReader(x.Content))
+	in.UseNumber()
+	if in.Decode(&items) != nil || len(items) != len(res.Content) {
+		return res.Content
+	}
+	for i, c := range res.Content {
+		switch c := c.(type) {
+		case *mcp.TextContent:
+			c.Meta = items[i].Meta
+		case *mcp.ImageContent:
+			c.Meta = items[i].Meta
+		case *mcp.AudioContent:
+			c.Meta = items[i].Meta
+		case *mcp.ResourceLink:
+			c.Meta = items[i].Meta
+		case *mcp.EmbeddedResource:
+			if c.Meta = items[i].Meta; c.Resource != nil {
+				c.Resource.Meta = items[i].Resource.Meta
+			}
+		}
+	}
+	return res.Content
 }
 
 // Keep keeps the content that the output of a call was made of, if the context wants it. hidden reports whether a text

@@ -62,6 +62,7 @@ type exact struct {
 	Structured json.RawMessage `json:"structuredContent"`
 	Requests   json.RawMessage `json:"inputRequests"`
 	Task       json.RawMessage `json:"task"`
+	Content    json.RawMessage `json:"content"`
 }
 
 // IsTask reports whether the answer of a server is a task instead of a result.

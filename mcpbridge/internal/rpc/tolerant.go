@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -140,7 +141,7 @@ const TasksExtension = "io.modelcontextprotocol/tasks"
 
 // keepResult adds to the result of a response what the SDK loses.
 func keepResult(text []byte) []byte {
-	if !bytes.Contains(text, []byte(`"structuredContent"`)) && !bytes.Contains(text, []byte(`"resultType"`)) && !bytes.Contains(text, []byte(`"task"`)) {
+	if !bytes.Contains(text, []byte(`"structuredContent"`)) && !bytes.Contains(text, []byte(`"resultType"`)) && !bytes.Contains(text, []byte(`"task"`)) && !longMeta(text) {
 		return text
 	}
 	var m map[string]json.RawMessage
@@ -157,6 +158,13 @@ func keepResult(text []byte) []byte {
 		return text
 	}
 	return out
+}
+
+var longNumber = regexp.MustCompile(`[0-9]{16}`)
+
+// longMeta reports whether content may have metadata with a number that the SDK does not keep.
+func longMeta(content []byte) bool {
+	return bytes.Contains(content, []byte(`"_meta"`)) && longNumber.Match(content)
 }
 
 // KeepExact adds to a result what the SDK loses: digits of structured content, other types of results, and tasks.
@@ -177,6 +185,9 @@ func KeepExact(text json.RawMessage) json.RawMessage {
 		if value, there := result[name]; there {
 			kept[name] = value
 		}
+	}
+	if content := result["content"]; longMeta(content) {
+		kept["content"] = content
 	}
 	if len(kept) == 0 {
 		return text
