@@ -43,7 +43,8 @@ type behaviour struct {
 	Taught       bool          // refuse tools, and call the tools that the prompt teaches
 	Window       int           // refuse requests of more tokens; 0 means none
 
-	plays catalog.Model // the model that a strict one plays
+	server *server       // the server that a strict model stands behind; nil means that of the format's maker
+	plays  catalog.Model // the model that a strict one plays
 }
 
 // Misbehaviour is one thing a simulated model can do wrong.
@@ -75,10 +76,9 @@ var faults = []Misbehaviour{
 	{"wrong-index", "parallel calls all have the index of the first", func(b *behaviour, v string) error { b.WrongIndex = true; return none(v) }},
 	{"wrong-finish", "the finish reason contradicts the answer", func(b *behaviour, v string) error { b.WrongFinish = true; return none(v) }},
 	{"think", "thinking before the answer, signed as the vendor signs it; it must come back unchanged", func(b *behaviour, v string) error { b.Think = true; return none(v) }},
-	{"strict", "refuse what the vendor's documentation forbids, in the vendor's words; strict=MODEL by the rules for that model", func(b *behaviour, v string) error {
-		if b.Strict = true; v != "" {
-			b.plays = catalog.Default().Lookup(v)
-		}
+	{"strict", "refuse what the vendor's documentation forbids, in the vendor's words; strict=MODEL by the rules for that model, strict=SERVER or strict=SERVER/MODEL by those of a server like vllm or mistral", func(b *behaviour, v string) error {
+		b.Strict = true
+		b.server, b.plays = serverOf(v)
 		return nil
 	}},
 	{"window", "window=8000: a request of more tokens is refused as too long, in the vendor's words", func(b *behaviour, v string) error { return count(&b.Window, v) }},
@@ -180,5 +180,5 @@ func faultNames() string {
 
 // healed returns b without its faults.
 func (b behaviour) healed() behaviour {
-	return behaviour{Dialect: b.Dialect, Echo: b.Echo, Recall: b.Recall, Taught: b.Taught, NoTools: b.Taught, Window: b.Window, Seed: b.Seed, Strict: b.Strict, plays: b.plays}
+	return behaviour{Dialect: b.Dialect, Echo: b.Echo, Recall: b.Recall, Taught: b.Taught, NoTools: b.Taught, Window: b.Window, Seed: b.Seed, Strict: b.Strict, server: b.server, plays: b.plays}
 }

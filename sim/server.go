@@ -63,7 +63,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		err = vendorapi.NoEndpoint(e.Codec, r)
 	}
-	if err != nil {
+	if err != nil && !writeRefusal(w, err) {
 		vendorapi.Fail(w, e.Codec, err)
 	}
 }

@@ -27,7 +27,12 @@ type VendorRule struct {
 	// Always means that the rule also applies if the server is not strict.
 	Always bool
 
-	check func(*inquiry) string // the vendor's message, or ""
+	servers  string                // the servers it holds at, separated by spaces; empty means all of the formats
+	thinking bool                  // only for models that think
+	status   int                   // of the refusal; 0 means that of the server
+	kind     string                // of the refusal, where the server has several
+	code     string                // of the refusal, likewise
+	check    func(*inquiry) string // the vendor's message, or ""
 }
 
 // inquiry is a request under examination.
@@ -45,10 +50,13 @@ func VendorRules() []VendorRule { return slices.Clone(vendorRules) }
 func (b behaviour) check(codec wire.Codec, req *llm.Request, body []byte) error {
 	q := &inquiry{Request: req, body: body, codec: codec, model: b.plays}
 	for _, l := range vendorRules {
-		if !(b.Strict || l.Always) || !slices.Contains(l.Formats, codec.Format) || !l.covers(b.plays.ID) {
+		if !(b.Strict || l.Always) || !slices.Contains(l.Formats, codec.Format) || !l.at(b.server, codec.Format) || !l.covers(b.plays) {
 			continue
 		}
 		if words := l.check(q); words != "" {
+			if b.server != nil && b.server.refusal != "" {
+				return b.server.refused(l, words)
+			}
 			return q.refused(words)
 		}
 	}
@@ -59,9 +67,15 @@ func (b behaviour) check(codec wire.Codec, req *llm.Request, body []byte) error 
 }
 
 // covers reports whether the rule holds for a model.
-func (l VendorRule) covers(id catalog.ID) bool {
-	if l.Family == "" || id.Raw == "" {
+func (l VendorRule) covers(model catalog.Model) bool {
+	id := model.ID
+	switch {
+	case l.thinking && model.Reasoning.Support != catalog.Yes:
+		return false
+	case l.Family == "":
 		return true
+	case id.Raw == "": // engines have no maker of models
+		return l.servers == ""
 	}
 	return id.Root() == l.Family && (id.Version.IsZero() || id.Version.Compare(l.Since) >= 0)
 }
@@ -95,7 +109,7 @@ var shared = []VendorRule{
 	{Name: "calls.answered", Formats: onConverse, check: answered(
 		"Expected toolResult blocks at messages.AT.content for the following Ids: ID", "The number of toolResult blocks at messages.AT.content exceeds the number of toolUse blocks of previous turn.")},
 
-	{Name: "calls.ids", Formats: onChat, check: shortIDs(40, "Invalid 'messages[%d].tool_calls[%d].id'")},
+	{Name: "calls.ids", Formats: onChat, servers: "openai", check: shortIDs(40, "Invalid 'messages[%d].tool_calls[%d].id'")},
 	{Name: "calls.ids", Formats: onResponses, check: shortIDs(64, "Invalid 'input[%d].call_id[%d]'")},
 	{Name: "calls.ids", Formats: onMessages, check: (*inquiry).wordIDs},
 
@@ -162,7 +176,7 @@ func inBoth(list []VendorRule) []VendorRule {
 	return out
 }
 
-var vendorRules = slices.Concat(shared, mediaRules, searchRules, forClaude, []VendorRule{
+var vendorRules = slices.Concat(shared, mediaRules, searchRules, forClaude, templates, imitators, makersRules, []VendorRule{
 	{Name: "messages.limit", Formats: onMessages, check: func(q *inquiry) string {
 		if js.Get(q.body, "max_tokens") == nil {
 			return "max_tokens: Field required"
@@ -187,7 +201,7 @@ var vendorRules = slices.Concat(shared, mediaRules, searchRules, forClaude, []Ve
 		}
 		return ""
 	}},
-	{Name: "openai.choice", Formats: openaiFormats, check: func(q *inquiry) string {
+	{Name: "openai.choice", Formats: openaiFormats, servers: "openai", check: func(q *inquiry) string {
 		for _, field := range []string{"tool_choice", "parallel_tool_calls"} {
 			if js.Get(q.body, field) != nil && len(q.Tools) == 0 {
 				return fmt.Sprintf("Invalid value for '%s': '%[1]s' is only allowed when 'tools' are specified.", field)
@@ -195,39 +209,20 @@ var vendorRules = slices.Concat(shared, mediaRules, searchRules, forClaude, []Ve
 		}
 		return ""
 	}},
-	{Name: "openai.strict_schema", Formats: openaiFormats, check: (*inquiry).openSchema},
-	{Name: "openai.json_word", Formats: onChat, check: jsonWord("'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.")},
+	{Name: "openai.strict_schema", Formats: openaiFormats, servers: "openai", check: (*inquiry).openSchema},
+	{Name: "openai.json_word", Formats: onChat, servers: "openai", check: jsonWord("'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.")},
 	{Name: "openai.json_word", Formats: onResponses, check: jsonWord("Response input messages must contain the word 'json' in some form to use 'text.format' of type 'json_object'.")},
-	{Name: "openai.sampling", Formats: onChat, check: sampled("Unsupported value: 'temperature' does not support %v with this model. Only the default (1) value is supported.")},
+	{Name: "openai.sampling", Formats: onChat, servers: "openai", check: sampled("Unsupported value: 'temperature' does not support %v with this model. Only the default (1) value is supported.")},
 	{Name: "openai.sampling", Formats: onResponses, check: sampled("Unsupported parameter: 'temperature' is not supported with this model.")},
-	{Name: "chat.limit_name", Formats: onChat, check: func(q *inquiry) string {
+	{Name: "chat.limit_name", Formats: onChat, servers: "openai", check: func(q *inquiry) string {
 		if q.model.ID.Raw != "" && q.model.Reasoning.Support == catalog.Yes && js.Get(q.body, "max_tokens") != nil {
 			return "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
 		}
 		return ""
 	}},
-	{Name: "chat.wrong_endpoint", Formats: onChat, check: func(q *inquiry) string {
+	{Name: "chat.wrong_endpoint", Formats: onChat, servers: "openai", check: func(q *inquiry) string {
 		if q.model.ID.Raw != "" && slices.Contains(onResponses, q.model.Wire) {
 			return "This model is only supported in v1/responses and not in v1/chat/completions."
-		}
-		return ""
-	}},
-	{Name: "chat.developer", Formats: onChat, Family: "deepseek", check: func(q *inquiry) string {
-		if i := slices.IndexFunc(q.Messages, func(m llm.Message) bool { return m.Role == llm.RoleDeveloper }); i >= 0 {
-			if q.System != "" { // it was the first message
-				i++
-			}
-			return fmt.Sprintf("Failed to deserialize the JSON body into the target type: messages[%d].role: unknown variant `developer`, expected one of `system`, `user`, `assistant`, `tool`", i)
-		}
-		return ""
-	}},
-	{Name: "chat.system_first", Formats: onChat, Family: "qwen", check: func(q *inquiry) string { // a guard of its chat template
-		for i, m := range q.Messages {
-			if m.Role == llm.RoleSystem && (i > 0 || q.System != "") {
-				return "System message must be at the beginning."
-			} else if m.Role == llm.RoleDeveloper {
-				return "Unexpected message role."
-			}
 		}
 		return ""
 	}},
