@@ -48,6 +48,7 @@ var fields = [...]fieldInfo{
 	{key: "tool_name", limit: func(m *Model) *Limit { return &m.ToolName }},
 	{key: "call_id", limit: func(m *Model) *Limit { return &m.CallID }},
 	{key: "system_turns", answer: func(m *Model) *Answer { return &m.SystemTurns }},
+	{key: "turns", text: func(m *Model) *string { return &m.Turns }, values: []string{"any", "user", "alternate", "answered", "single"}},
 	{key: "efforts", text: func(m *Model) *string { return &m.Efforts }},
 	{key: "min_thinking_tokens", number: func(m *Model) *int { return &m.MinThinking }},
 	{key: "max_thinking_tokens", number: func(m *Model) *int { return &m.MaxThinking }},
@@ -61,7 +62,7 @@ var fields = [...]fieldInfo{
 // field that distinguishes known models from unknown ones; fieldPrice is the
 // last index.
 const (
-	fieldCount       = 32
+	fieldCount       = 33
 	fieldNativeTools = 1
 	fieldPrice       = fieldCount - 1
 )

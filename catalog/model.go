@@ -42,6 +42,7 @@ type Model struct {
 	Thinking     string // how it writes thinking in text; "api" if only the host separates it
 	Efforts      string // its words for the amount of thinking, with spaces between; "none" switches it off; empty if unknown
 	Sampling     string // which of temperature, top_p and penalties it accepts: any, one of the first two, none, or any unless it thinks; empty is any
+	Turns        string // what its chat template demands of the turns: any; user, one of the user; alternate, sides in turn and the user first; answered, likewise with an answer after results; single, one call in each; empty if unknown
 	Emulation    string // how to ask for calls in a prompt: json, xml, markdown, another style of package emulate or a dialect
 	Constrain    string // the request field with which the host forces output to fit a schema: format, json_schema, structured_outputs, response_format
 

@@ -38,6 +38,7 @@ var fieldMeanings = map[string]string{
 	"call_id":                     "allowed call ids, as a pattern",
 	"call_id_form":                "the form of counted ids",
 	"system_turns":                "instructions may be among the messages, and in the Chat format several and from a developer; otherwise the Chat format gets one system message, and in the Messages format they become a user message, with a warning",
+	"turns":                       "what the chat template demands in the Chat format: `any`; `user`, a turn of the user; `alternate`, user and model in turn; `answered`, the same with an answer after results; `single`, one call in each turn. Turns are merged, divided and added, with a warning; unknown models get `alternate`",
 	"efforts":                     "words for the amount of thinking (`none low medium high`); the nearest one is sent, and `none` switches thinking off",
 	"min_thinking_tokens":         "least tokens of thinking; with it, thinking cannot be switched off unless `efforts` contains `none`",
 	"max_thinking_tokens":         "most tokens of thinking",

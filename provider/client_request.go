@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/llm"
@@ -28,7 +29,7 @@ type ClientRequest struct {
 //
 //go:noinline
 func (r *ClientRequest) relayable(ctx context.Context, m *Model) (*Model, *job, []byte) {
-	if r.Format != m.wire || m.client.Whole || r.differs(m.quirks()) {
+	if r.Format != m.wire || m.client.Whole || r.differs(m.quirks()) || r.hasRefused(m.vendor.bounds) {
 		return m, nil, nil
 	}
 	m = m.discovered(ctx, r.Says)
@@ -63,13 +64,36 @@ func (r *ClientRequest) differs(q format.Quirks) bool {
 		q.NoStrict && slices.ContainsFunc(req.Tools, strict),
 		q.NoStreamUsage && r.Stream && has("stream_options"),
 		q.NoCallIDs && countCalls(req) > 0,
-		q.OpenAPISchema && len(req.Tools) > 0:
+		q.OpenAPISchema && len(req.Tools) > 0,
+		q.EmptyText && slices.ContainsFunc(req.Messages, func(msg llm.Message) bool { return msg.Role == llm.RoleAssistant && msg.Text() == "" }):
 		return true
 	}
 	q.MaxTokens, q.SystemRole, q.Thinking = "", "", ""
 	q.Members, q.ModelFields = "", "" // they apply to requests of other formats
-	q.ThinkingForCalls, q.ThinkingParts, q.NoParallel, q.NoStrict, q.NoStreamUsage, q.NoCallIDs, q.OpenAPISchema = false, false, false, false, false, false, false
+	q.ThinkingForCalls, q.ThinkingParts, q.NoParallel, q.NoStrict, q.NoStreamUsage, q.NoCallIDs, q.OpenAPISchema, q.EmptyText = false, false, false, false, false, false, false, false
 	return q != format.Quirks{}
+}
+
+// hasRefused reports whether a request has members that the host refuses.
+func (r *ClientRequest) hasRefused(b format.RequestBounds) bool {
+	if b.Refuses == "" && b.RefusesInMessages == "" {
+		return false
+	}
+	refused := func(object []byte, list string) bool {
+		for key := range js.Members(object) {
+			if slices.Contains(strings.Fields(list), string(key)) {
+				return true
+			}
+		}
+		return false
+	}
+	body := js.Trim(r.Body)
+	for msg := range js.Elements(js.Get(body, "messages")) {
+		if refused(msg, b.RefusesInMessages) {
+			return true
+		}
+	}
+	return refused(body, b.Refuses)
 }
 
 // plan plans a request that is sent unchanged, and returns nil if it has to be

@@ -48,10 +48,12 @@ func TestBlankResultsToAmazon(t *testing.T) {
 		{"", false, `"content":[]`, false},
 		{" \n\t", false, `"content":[]`, true},
 		{"\n", true, `"status":"error"`, true},
+		{"\n|", true, `"status":"error"`, true},
+		{" |\n", true, `"status":"error"`, true},
 		{"x", false, `"content":[{"text":"x"}]`, false},
 	} {
 		msgs := append(turnsOf("q"), llm.Assistant(llm.Call{ID: "c1", Name: "lookup", Args: []byte("{}")}),
-			llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.Result{CallID: "c1", Name: "lookup", Failed: c.failed, Parts: []llm.Part{llm.Text{Text: c.text}}}}})
+			llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.Result{CallID: "c1", Name: "lookup", Failed: c.failed, Parts: texts(c.text)}}})
 		req := &llm.Request{MaxTokens: 100, Messages: msgs, Tools: []llm.ToolDef{lookup}}
 		body, warnings := planned(t, opened(t, new(Client), claudeAtAmazon), req)
 		if !strings.Contains(body, c.has) || strings.Contains(body, `"text":"\n`) || strings.Contains(body, `"text":" `) || c.failed && strings.Contains(body, `"content":[]`) {
@@ -64,6 +66,14 @@ func TestBlankResultsToAmazon(t *testing.T) {
 			t.Errorf("%q to others: %s", c.text, body)
 		}
 	}
+}
+
+// texts returns a text for each piece between bars.
+func texts(said string) (parts []llm.Part) {
+	for text := range strings.SplitSeq(said, "|") {
+		parts = append(parts, llm.Text{Text: text})
+	}
+	return parts
 }
 
 // TestNoSoundsInResponses: OpenAI's Responses takes no sounds among its input; they are left out with a warning, while its chat format has them.

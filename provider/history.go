@@ -18,7 +18,7 @@ func (p planner) repairHistory() {
 	healed, warnings := history.Repair(said, p.codec.Vendor)
 	p.warnings = append(p.warnings, warnings...)
 	p.req.Messages = healed
-	if len(healed) > 0 || !slices.ContainsFunc(said, func(msg llm.Message) bool { return msg.Role == llm.RoleUser }) {
+	if slices.ContainsFunc(healed, func(msg llm.Message) bool { return !systemRole(msg.Role) }) || !slices.ContainsFunc(said, func(msg llm.Message) bool { return msg.Role == llm.RoleUser }) {
 		return
 	}
 	if p.asIs {
@@ -26,7 +26,7 @@ func (p planner) repairHistory() {
 		return
 	}
 	p.warn(llm.Corrected, "history", "nothing of the conversation can be sent to %s; the user says %q", p.vendor.Name, nothingSaid)
-	p.req.Messages = []llm.Message{llm.User(nothingSaid)}
+	p.req.Messages = append(slices.Clip(healed), llm.User(nothingSaid))
 }
 
 // dropHosted removes the calls that a vendor ran, which a prompt cannot express.
@@ -39,6 +39,9 @@ func (p planner) dropHosted() {
 // countCallIDs makes new ids follow those of the history.
 func (p planner) countCallIDs() { p.job.codec.Calls = turns.CallsBefore(p.req.Messages) }
 
+// userBegins is a turn of the user that was put first.
+const userBegins = "(The conversation begins with your words.)"
+
 // userFirst puts a turn of the user first where the format demands one.
 func (p planner) userFirst() {
 	if !p.format().UserFirst {
@@ -49,7 +52,7 @@ func (p planner) userFirst() {
 		case llm.RoleSystem, llm.RoleDeveloper:
 			continue
 		case llm.RoleAssistant:
-			p.req.Messages = append(p.req.Messages[:i:i], append([]llm.Message{llm.User("(The conversation begins with your words.)")}, p.req.Messages[i:]...)...)
+			p.req.Messages = append(p.req.Messages[:i:i], append([]llm.Message{llm.User(userBegins)}, p.req.Messages[i:]...)...)
 			p.warn(llm.Corrected, "history", "the %s format begins with the user, so a turn of the user was put first", p.wire)
 		}
 		return

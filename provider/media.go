@@ -103,6 +103,9 @@ func detected(m llm.Media) string {
 // warning.
 func (p planner) mediaTypes() {
 	types := p.bounds().Media
+	if p.asIs { // it is left to the maker of a format to refuse what a client wrote for it
+		types = p.vendor.bounds.Media
+	}
 	if len(types) == 0 {
 		return
 	}

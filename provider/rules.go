@@ -38,6 +38,7 @@ var requestRules = []struct {
 	{"user first", always, planner.userFirst},
 	{"one system message", always, planner.oneSystemMessage},
 	{"system messages", translated, planner.systemMessages},
+	{"blank texts", translated, planner.blankTexts},
 	{"turns that began without thinking", native, planner.turnWithoutThinking},
 	{"calls without a signature", native, planner.markUnsigned},
 	{"ids of calls", always, planner.countCallIDs},
@@ -59,8 +60,7 @@ var requestRules = []struct {
 
 	// Content of messages.
 	{"types of media", translated, planner.sniffMedia},
-	{"media types", translated, planner.mediaTypes},
-	{"blank texts", translated, planner.blankTexts},
+	{"media types", always, planner.mediaTypes},
 	{"documents without text", translated, planner.describeDocuments},
 	{"white space at the end", translated, planner.trimEnd},
 	{"the word JSON", translated, planner.mentionJSON},
@@ -69,6 +69,8 @@ var requestRules = []struct {
 	{"form of the answer", always, planner.readOutput},
 	{"demands of the request", always, planner.checkAnswer},
 	{"one system message, with what was added", always, planner.foldAdded},
+	{"order of turns", always, planner.orderTurns},
+	{"members that the host refuses", always, planner.refusedMembers},
 }
 
 // condition limits a rule to some requests. All of its bits have to hold.

@@ -153,6 +153,16 @@ func refusing(v Vendor, b format.RequestBounds) Vendor {
 	return v
 }
 
+// thoughtMembers are members of messages, read from answers of other hosts, that strict hosts refuse in a request.
+const thoughtMembers = "reasoning_content reasoning_details refusal annotations audio images metadata"
+
+// textOnly is for hosts that take no media.
+var textOnly = format.MediaTypes{llm.Image: nil, llm.Audio: nil, llm.Video: nil, llm.Document: {format.AnyText}}
+
+// mistralBounds are the members that Mistral's API refuses. A message of the model at the end needs a mark.
+var mistralBounds = format.RequestBounds{Prefix: "prefix", RefusesInMessages: thoughtMembers + " reasoning name function_call",
+	Refuses: "audio function_call functions logit_bias logprobs max_completion_tokens modalities prompt_cache_retention safety_identifier seed service_tier store stream_options top_logprobs user verbosity web_search_options"}
+
 // noPenalties is for vendors that refuse penalties or do nothing about them.
 var noPenalties = map[string]Handling{"frequency_penalty": Ignored, "presence_penalty": Ignored}
 
@@ -178,14 +188,14 @@ var builtin = []Vendor{
 	{Name: "ollama", BaseURL: "http://127.0.0.1:11434/api", BaseEnv: "OLLAMA_HOST", Wires: []string{wire.Ollama}, Schemas: schema.Ollama},
 	{Name: "ollama-cloud", BaseURL: "https://ollama.com/api", Wires: []string{wire.Ollama}, KeyEnv: "OLLAMA_API_KEY", Schemas: schema.Ollama},
 	like("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", older).with(topK, nil).taking("user verbosity logprobs cache_control"),
-	refusing(like("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", format.Quirks{NoStrict: true}), format.RequestBounds{SaysJSON: true, MaxStops: 4}).with(nil, noPenalties).taking("user"),
+	refusing(like("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", format.Quirks{NoStrict: true}), format.RequestBounds{SaysJSON: true, MaxStops: 4, RefusesInMessages: thoughtMembers + " reasoning"}).with(nil, noPenalties).taking("user"),
 	like("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", older).with(topK, nil),
 	like("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", older).with(topK, nil).taking("user"),
-	apart(refusing(like("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", format.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true}), format.RequestBounds{SaysJSON: true, MaxStops: 16})).taking("logprobs"),
-	apart(reliable(like("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", format.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoStreamUsage: true, ThinkingParts: true}))).with(map[string]string{"seed": "random_seed"}, nil),
-	apart(reliable(like("xai", "https://api.x.ai/v1", "XAI_API_KEY", format.Quirks{NoStrict: true}))).with(nil, map[string]Handling{"frequency_penalty": Ignored, "presence_penalty": Ignored, "stop": Ignored}).taking("user logprobs"),
+	apart(refusing(like("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", format.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true, Thinking: "reasoning_content", ThinkingForCalls: true}), format.RequestBounds{SaysJSON: true, MaxStops: 16, Media: textOnly})).taking("logprobs"),
+	apart(reliable(refusing(like("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", format.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoStreamUsage: true, ThinkingParts: true}), mistralBounds))).with(map[string]string{"seed": "random_seed"}, nil),
+	apart(reliable(refusing(like("xai", "https://api.x.ai/v1", "XAI_API_KEY", format.Quirks{NoStrict: true, EmptyText: true}), format.RequestBounds{Media: format.MediaTypes{llm.Image: {"image/jpeg", "image/png"}}}))).with(nil, map[string]Handling{"frequency_penalty": Ignored, "presence_penalty": Ignored, "stop": Ignored}).taking("user logprobs"),
 	apart(reliable(like("cohere", "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY", format.Quirks{MaxTokens: "max_tokens", NoStrict: true, NoParallel: true}))),
-	like("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", format.Quirks{NoStrict: true}).with(nil, noPenalties).taking("user logprobs"),
+	refusing(like("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", format.Quirks{NoStrict: true}), format.RequestBounds{RefusesInMessages: thoughtMembers}).with(nil, noPenalties).taking("user logprobs"),
 	apart(like("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY", older)).with(topK, nil),
 	like("deepinfra", "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY", older).with(topK, nil),
 	like("huggingface", "https://router.huggingface.co/v1", "HF_TOKEN", older),

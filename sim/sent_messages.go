@@ -332,6 +332,21 @@ func blocksPerMessage(kind string, most int, words string) func(*inquiry) string
 	}
 }
 
+// noFailureContent finds a failed result of the converse format without content.
+func noFailureContent(words string) func(*inquiry) string {
+	return func(q *inquiry) string {
+		for i, m := range q.sent() {
+			for k, p := range m.parts() {
+				r := js.Get(p, "toolResult")
+				if js.Is(js.Get(r, "status"), "error") && len(slices.Collect(js.Elements(js.Get(r, "content")))) == 0 {
+					return fillIn(words, "{at}", i, "{number}", k)
+				}
+			}
+		}
+		return ""
+	}
+}
+
 // trailingSpace finds white space at the end of an answer that the model is to continue.
 func trailingSpace(words string) func(*inquiry) string {
 	return func(q *inquiry) string {

@@ -89,7 +89,7 @@ var imitators = []VendorRule{
 	{Name: "mistral.order", Formats: onChat, servers: "mistral openrouter", kind: "invalid_request_message_order", code: "3230", check: order(map[string]string{
 		"system": "user assistant system", "user": "assistant system user", "assistant": "assistant user tool", "tool": "assistant tool",
 	}, "Unexpected role '{role}' after role '{before}'")},
-	{Name: "mistral.last", Formats: onChat, servers: "mistral openrouter", kind: "invalid_request_message_order", code: "3230", check: lastRole("user tool system",
+	{Name: "mistral.last", Formats: onChat, servers: "mistral", kind: "invalid_request_message_order", code: "3230", check: lastRole("user tool system",
 		"Expected last role User or Tool (or Assistant with prefix True) for serving but got {role}")},
 	{Name: "mistral.empty", Formats: onChat, servers: "mistral openrouter", kind: "invalid_request_assistant_message", code: "3240", check: silent("Assistant message must have either content or tool_calls, but not none.")},
 	{Name: "mistral.call_ids", Formats: onChat, servers: "mistral openrouter", kind: "invalid_function_call", code: "3280", check: callIDs(9, 9, alphanumeric,

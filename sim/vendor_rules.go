@@ -126,7 +126,7 @@ var shared = []VendorRule{
 		"The content field in the Message object at messages.%d is empty. Add a ContentBlock object to the content field and try again.")},
 
 	{Name: "results.failed", Formats: onMessages, check: emptyFailure("messages.%d.content.%d: content cannot be empty if `is_error` is true")},
-	{Name: "results.failed", Formats: onConverse, check: emptyFailure("The content field at messages.%d.content.%d.toolResult cannot be empty when status value is error.")},
+	{Name: "results.failed", Formats: onConverse, check: noFailureContent("The content field at messages.{at}.content.{number}.toolResult cannot be empty when status value is error.")},
 }
 
 // forClaude are the rules of Claude. Amazon's messages for them have a prefix.

@@ -25,6 +25,12 @@ type RequestBounds struct {
 	Describes func(llm.Media) bool
 	// Media are the types of media that a request may hold.
 	Media MediaTypes
+	// Refuses are members of a request that the format has and the host refuses, and RefusesInMessages those of a
+	// message, with spaces between.
+	Refuses, RefusesInMessages string
+	// Prefix is the member that marks a last message of the model as the beginning of the answer. Without it the host
+	// refuses such a message.
+	Prefix string
 	// SaysJSON means that an answer of any JSON needs the word JSON in a message. SystemApart means that the
 	// instructions of a request do not count as a message there.
 	SaysJSON, SystemApart bool

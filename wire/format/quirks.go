@@ -50,6 +50,8 @@ type Quirks struct {
 	// TypedMessages writes what the assistant said in the long form of the
 	// responses format, as an item with its type. llama.cpp takes no other.
 	TypedMessages bool
+	// EmptyText writes an empty text where a message of the chat format has calls and no content, instead of null.
+	EmptyText bool
 	// Members are fields of requests, separated by spaces, that the host accepts from clients of other formats although
 	// package llm does not have them, like user and cache_control. Empty means the fields that the format's vendor
 	// accepts.

@@ -2,6 +2,7 @@
 package turns
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/toolpost/toolpost/internal/wire/loss"
@@ -74,4 +75,9 @@ func (c conversation) StandIn(l *loss.Log, from, to int) (llm.Message, bool) {
 	}
 	l.Lost(llm.Corrected, "history", "nothing of a turn of "+of+" can be carried; it says: "+NotCarried)
 	return llm.Message{Role: side, Parts: []llm.Part{llm.Text{Text: NotCarried}}}, true
+}
+
+// ResultLabel introduces what a result holds, where it is sent in another message than the result.
+func ResultLabel(r llm.Result) string {
+	return "From the result of " + cmp.Or(r.Name, "call") + " " + r.CallID + ":"
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/internal/wire/loss"
+	"github.com/toolpost/toolpost/internal/wire/turns"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/wire/internal/codec"
 )
@@ -153,6 +154,8 @@ func encodeAssistant(e *codec.Encoder, parts []llm.Part, answer bool) {
 func encodeSaid(e *codec.Encoder, said []llm.Part, answer, more bool) {
 	e.Key("content")
 	switch {
+	case len(said) == 0 && !answer && e.Host.Quirks.EmptyText:
+		e.Text("")
 	case len(said) == 0 && (answer || more):
 		e.Null()
 	case answer:
@@ -437,7 +440,7 @@ func encodeResults(e *codec.Encoder, m llm.Message) {
 		var said []llm.Part
 		for _, p := range e.ReadableParts(r.Parts) {
 			if _, ok := p.(llm.Media); ok {
-				moved = append(moved, llm.Text{Text: "From the result of " + cmp.Or(r.Name, "call") + " " + r.CallID + ":"}, p)
+				moved = append(moved, llm.Text{Text: turns.ResultLabel(r)}, p)
 			} else {
 				said = append(said, p)
 			}
