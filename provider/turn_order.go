@@ -35,7 +35,7 @@ func (p planner) orderTurns() {
 	switch {
 	case !p.format().Imitated || p.info.SystemTurns.Support == catalog.Yes:
 		return
-	case demands == turnsNeedUser && !slices.ContainsFunc(p.req.Messages, isUser):
+	case demands == turnsNeedUser && len(p.req.Messages) > 0 && !slices.ContainsFunc(p.req.Messages, isUser):
 		p.beginWithUser()
 	case demands == turnsSingle:
 		p.divideCalls()
@@ -46,7 +46,8 @@ func (p planner) orderTurns() {
 	case demands == turnsAlternate:
 		p.mergeTurns()
 	}
-	if len(p.req.Messages) == 0 || demands == turnsAlternate || demands == turnsAnswered {
+	instructed := len(p.req.Messages) == 0 && p.req.System != "" // and nothing else was said
+	if instructed || len(p.req.Messages) > 0 && (demands == turnsAlternate || demands == turnsAnswered) {
 		p.beginWithUser()
 	}
 	p.markPrefix()
