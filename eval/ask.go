@@ -47,7 +47,11 @@ func (w *work) first(ctx context.Context, j job) Trial {
 	watch := watch{began: time.Now()}
 	var b llm.Builder
 	var failed error
-	for ev, err := range j.opened.Stream(ctx, &req) {
+	model := j.opened
+	if w.Loop > 0 && j.c.Output != nil {
+		model = refine.Structured(model, w.Loop)
+	}
+	for ev, err := range model.Stream(ctx, &req) {
 		if err != nil {
 			failed = err
 			break
@@ -154,7 +158,7 @@ func (w *work) agent(j job, set *tool.Set, run string) *agent.Agent {
 	c := j.c
 	a := &agent.Agent{
 		Model: j.opened, ID: j.model, System: c.System, Request: w.request(c), Store: w.Store, Parent: w.run, RetryBudget: w.Loop,
-		Tools:    &invoke.Runner{Tools: set, Policy: invoke.AllowAll, Attempts: 1},
+		Tools:    &invoke.Runner{Tools: set, Policy: invoke.AllowAll, Attempts: 1, Output: invoke.ResultView{Mode: w.Results}},
 		MaxTurns: cmp.Or(c.Turns, 10), NewRun: func() string { return run },
 	}
 	if w.Loop == 0 {

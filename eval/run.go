@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolpost/toolpost/catalog"
+	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 )
@@ -31,6 +32,8 @@ type Experiment struct {
 	Repeat int      `json:"repeat"`
 	// Loop is how often a call that cannot run goes back to the model; 0 counts the first answer.
 	Loop int `json:"loop,omitempty"`
+	// Results is how much of the results of tools the models see.
+	Results invoke.Mode `json:"results,omitempty"`
 	// Judge is the model that judges answers, "" without one.
 	Judge string `json:"judge,omitempty"`
 	// Temperature is that of all questions; nil leaves it to the models.
@@ -54,7 +57,7 @@ func (p Experiment) Run() string {
 // Plan returns the plan of running a suite.
 func (r *Evaluator) Plan(s *Suite) Experiment {
 	return Experiment{
-		Suite: s.Name, Hash: s.Hash, Cases: len(s.Cases), Models: r.Models, Repeat: max(1, r.Repeat), Loop: r.Loop,
+		Suite: s.Name, Hash: s.Hash, Cases: len(s.Cases), Models: r.Models, Repeat: max(1, r.Repeat), Loop: r.Loop, Results: r.Results,
 		Judge: r.Judge, Temperature: r.Temperature, Label: r.Label, Source: s.Source,
 	}
 }
@@ -72,9 +75,11 @@ type Evaluator struct {
 	// name, which is the part of the model id in front of the slash.
 	Parallel   int
 	ParallelOf map[string]int
-	// Loop is how often a call that cannot run goes back to the model with its problem. 0 counts the first answer of
-	// cases that are not conversations.
+	// Loop is how often a call that cannot run, or an answer that does not match its schema, goes back to the model with
+	// its problem. 0 counts the first answer of cases that are not conversations.
 	Loop int
+	// Results is how much of the results of tools the models see.
+	Results invoke.Mode
 	// Judge is the id of the model that judges answers by the rubrics of the suite; it must be set if there are any.
 	Judge string
 	// Temperature is that of all questions; nil leaves it to the models.

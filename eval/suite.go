@@ -252,6 +252,21 @@ func (s *Suite) Sample(n int) *Suite {
 	})
 }
 
+// JoinSuites returns the cases of several suites as one. The id of a case begins with the name of its suite.
+func JoinSuites(name string, list ...*Suite) *Suite {
+	out := &Suite{Name: name, Source: name}
+	text := name
+	for _, s := range list {
+		text += "\n" + s.Hash
+		for _, c := range s.Cases {
+			c.ID = s.Name + "/" + c.ID
+			out.Cases = append(out.Cases, c)
+		}
+	}
+	out.Hash = hashText(text)
+	return out
+}
+
 // part returns the suite with the cases that keep accepts. Its hash is that of the cases: two parts are two suites.
 func (s *Suite) part(keep func(*Case) bool) *Suite {
 	out := *s

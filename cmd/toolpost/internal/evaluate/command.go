@@ -65,7 +65,7 @@ or scoring it again asks no model.`,
 	}
 	cmd.PersistentFlags().String("journal", "", "where evaluations are recorded: a `FOLDER`, sqlite:FILE or postgres://…")
 	cli.AddConfigFlag(cmd.PersistentFlags())
-	cmd.AddCommand(newRun(h), newShow(h), newDiff(h), newList(h), newFrom(h), newCapture(h), newTune(h), newLearn(h), newSuites())
+	cmd.AddCommand(newRun(h), newShow(h), newDiff(h), newList(h), newFrom(h), newCapture(h), newTune(h), newClaims(h), newLearn(h), newSuites())
 	return cmd
 }
 
