@@ -566,3 +566,23 @@ func TestLearnWritesWhatItLearnedAndForgetsIt(t *testing.T) {
 		t.Errorf("%s\n%s", style(), out)
 	}
 }
+
+func TestClaimsOfAModel(t *testing.T) {
+	b := newBench(t)
+	ctx := t.Context()
+	r := b.eval(ctx, "claims", "confirmations", "-m", "sim/offline", "--limit", "6", "--quiet")
+	if r.code != 0 || !strings.Contains(r.out, "validation loop, 6 cases") || !strings.Contains(r.out, "not measured: the suite has no case for it") {
+		t.Errorf("%d %s %s", r.code, r.out, r.errOut)
+	}
+	r = b.eval(ctx, "claims", "structured", "-m", "sim/offline", "--json")
+	var got struct{ Claims []eval.Claim }
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil || len(got.Claims) != 8 {
+		t.Errorf("%v: %s", err, r.out)
+	}
+	for _, wrong := range [][]string{{"claims"}, {"claims", "-m", "sim/offline", "--limit", "-1"}, {"claims", "-m", "sim/offline", "--temperature", "3"},
+		{"claims", "-m", "sim/offline", "--concurrency", "0"}, {"claims", "nosuch", "-m", "sim/offline"}} {
+		if r := b.eval(ctx, wrong...); r.code == 0 || r.errOut == "" {
+			t.Errorf("%q: %d %s", wrong, r.code, r.errOut)
+		}
+	}
+}
