@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -81,9 +82,10 @@ func explained(p dialect.Parser, text string) html.HTML {
 		}
 		spans = append(spans, s)
 	}
-	var suspected []int
-	p.Suspected = func(at int) { suspected = append(suspected, at) }
 	var results []html.HTML
+	p.Suspected = func(s dialect.Span) {
+		results = append(results, html.El("p", "warning", html.Text(fmt.Sprintf("Bytes %d to %d look like a call of %s and stayed text.", s.Start, s.End, cmp.Or(s.Tool, "a tool")))))
+	}
 	for ev, err := range p.Parse(dialect.Whole(text)) {
 		if err != nil {
 			results = append(results, problem(err.Error()))

@@ -63,9 +63,11 @@ type Parser struct {
 	// llm.Length or llm.ContentFilter an open call is cut off. So it is with
 	// an empty reason, which is not known. A nil Finish means llm.Stop.
 	Finish func() llm.Reason
-	// Suspected, if set, is told at the end of the answer where text begins that looks like a call and stayed text, in
-	// order. It is told at most the last 64 places.
-	Suspected func(at int)
+	// Suspected, if set, is called at the end of the answer for each piece of text that looks like a call and stayed text,
+	// in order, at most for the last 64. Span.Tool is the tool that it names, if any. The bounds are those of the call that
+	// the text would be if it were meant; a text that no reader understands ends with its line. With Suspected, the
+	// parser keeps the text of the answer.
+	Suspected func(Span)
 	// Trace, if set, is told what became of every byte of the input, in
 	// order and without gaps.
 	Trace func(Span)
@@ -82,6 +84,9 @@ type Parser struct {
 //
 // Calls get the ids call_1, call_2 and so on, unless the dialect writes ids.
 func (p *Parser) Parse(chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, error] {
+	if p.Suspected != nil {
+		return p.parseAndSuspect(chunks)
+	}
 	lex, o := p.options()
 	return form.Parse(lex, o, chunks)
 }
@@ -89,23 +94,41 @@ func (p *Parser) Parse(chunks iter.Seq2[string, error]) iter.Seq2[llm.Event, err
 // Feed is an answer that is handed over in chunks, for those who get them one by one and cannot be
 // asked for the next. It finds what [Parser.Parse] finds. Stop has to be called when it is no longer
 // needed, whether it has ended or not.
-type Feed struct{ feed *engine.Feed }
+type Feed struct {
+	feed     *engine.Feed
+	suspects *suspects // nil without Parser.Suspected
+}
 
 // Open begins to read an answer. Events go to yield, which reports whether more is wanted.
 func (p *Parser) Open(yield func(llm.Event, error) bool) *Feed {
 	lex, o := p.options()
-	return &Feed{form.Open(lex, o, yield)}
+	f := new(Feed)
+	if p.Suspected != nil {
+		f.suspects = p.suspects(o)
+	}
+	f.feed = form.Open(lex, o, yield)
+	return f
 }
 
 // Add takes a chunk of the text. It reports whether more is wanted.
-func (f *Feed) Add(chunk string) bool { return f.feed.Add(chunk) }
+func (f *Feed) Add(chunk string) bool {
+	if f.suspects != nil {
+		f.suspects.text.WriteString(chunk)
+	}
+	return f.feed.Add(chunk)
+}
 
 // Break says that something else than text comes, like a call that the vendor delivers. Text that was held back is decided, so
 // that yield gets it before whatever comes: a call that is not whole by then is cut off, or text. It reports whether more is wanted.
 func (f *Feed) Break() bool { return f.feed.Break() }
 
 // End says that nothing more comes, and why if that is an error: yield gets it last.
-func (f *Feed) End(err error) { f.feed.End(err) }
+func (f *Feed) End(err error) {
+	f.feed.End(err)
+	if f.suspects != nil {
+		f.suspects.report()
+	}
+}
 
 // Stop lets go of what the reading holds.
 func (f *Feed) Stop() { f.feed.Stop() }
@@ -126,7 +149,7 @@ func (p *Parser) options() (*form.Table, *engine.Options) {
 	}
 	o := &engine.Options{
 		Tools: p.Tools, Dialect: p.Dialect, ThinkingOpen: p.ThinkingOpen, ThinkingOff: p.ThinkingOff,
-		Thinking: engine.Policy(p.Thinking), Marked: p.Marked, Mentions: p.Mentions, Finish: p.Finish, Suspected: p.Suspected, MaxCall: p.MaxCall,
+		Thinking: engine.Policy(p.Thinking), Marked: p.Marked, Mentions: p.Mentions, Finish: p.Finish, MaxCall: p.MaxCall,
 	}
 	if p.Markup {
 		o.Markup = func(m engine.Markup) llm.Event { return Markup(m) }
@@ -186,6 +209,7 @@ type Span struct {
 	Kind       SpanKind
 	Dialect    string // of the call or marker; empty for text
 	Rule       string // why: the name of the marker, form or repair
+	Tool       string // that suspected text names; see [Parser.Suspected]
 }
 
 // SpanKind is what a stretch of input became.

@@ -2,12 +2,14 @@ package dialect_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/tools/txtar"
 
 	"github.com/toolpost/toolpost/dialect"
+	"github.com/toolpost/toolpost/llm"
 )
 
 // A part of a text is a call, or it is reported as text that looks like a call, but not both.
@@ -31,8 +33,8 @@ func TestOneResultPerSpan(t *testing.T) {
 	}
 	for _, text := range texts {
 		var spans [][2]int
-		var places []int
-		p := dialect.Parser{Tools: append(caseTools[:len(caseTools):len(caseTools)], blindTools...), Markup: true, Suspected: func(at int) { places = append(places, at) }}
+		var places []dialect.Span
+		p := dialect.Parser{Tools: append(caseTools[:len(caseTools):len(caseTools)], blindTools...), Markup: true, Suspected: func(s dialect.Span) { places = append(places, s) }}
 		for ev, err := range p.Parse(dialect.Whole(text)) {
 			if err != nil {
 				t.Fatal(err)
@@ -41,11 +43,57 @@ func TestOneResultPerSpan(t *testing.T) {
 				spans = append(spans, [2]int{m.Start, m.Start + len(m.Text)})
 			}
 		}
-		for _, at := range places {
+		end := 0
+		for _, found := range places {
+			if found.Start < end || found.End <= found.Start || found.End > len(text) {
+				t.Errorf("%d to %d is suspected after %d, of %d bytes of\n%s", found.Start, found.End, end, len(text), text)
+			}
+			end = found.End
 			for _, s := range spans {
-				if s[0] <= at && at < s[1] {
-					t.Errorf("byte %d is suspected and in the call at %v of\n%s", at, s, text)
+				if s[0] <= found.Start && found.Start < s[1] {
+					t.Errorf("%+v is suspected and in the call at %v of\n%s", found, s, text)
 				}
+			}
+		}
+	}
+}
+
+// TestSuspectedTextHasBounds: the same bounds in one piece, cut at every byte, and fed.
+func TestSuspectedTextHasBounds(t *testing.T) {
+	text := "I could write {\"name\": \"find_room\", \"arguments\": {\"town\": \"Siena\"}} here, but the hotel is full.\nThat is all."
+	read := func(cut int, fed bool) (list []dialect.Span) {
+		p := dialect.Parser{Tools: caseTools, Suspected: func(s dialect.Span) { list = append(list, s) }}
+		var said strings.Builder
+		collect := func(ev llm.Event, err error) bool {
+			if d, ok := ev.(llm.TextDelta); ok {
+				said.WriteString(d.Text)
+			}
+			return err == nil
+		}
+		if fed {
+			f := p.Open(collect)
+			defer f.Stop()
+			f.Add(text[:cut])
+			f.Add(text[cut:])
+			f.End(nil)
+		} else {
+			for ev, err := range p.Parse(func(yield func(string, error) bool) { _ = yield(text[:cut], nil) && yield(text[cut:], nil) }) {
+				collect(ev, err)
+			}
+		}
+		if said.String() != text {
+			t.Errorf("cut at %d, fed %v: %q", cut, fed, said.String())
+		}
+		return list
+	}
+	want := read(0, false)
+	if len(want) != 1 || want[0].Tool != "find_room" || !strings.HasPrefix(text[want[0].Start:], `{"name"`) || !strings.HasSuffix(text[:want[0].End], "the hotel is full.") {
+		t.Fatalf("%+v", want)
+	}
+	for cut := range len(text) {
+		for _, fed := range []bool{false, true} {
+			if got := read(cut, fed); !slices.Equal(got, want) {
+				t.Errorf("cut at %d, fed %v: %+v, not %+v", cut, fed, got, want)
 			}
 		}
 	}

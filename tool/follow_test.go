@@ -220,3 +220,30 @@ func TestFollowKeepsPinnedAndCalledTools(t *testing.T) {
 		}
 	}
 }
+
+// A selection without a conversation keeps pinned tools, and they count.
+func TestSelectKeepsPinnedTools(t *testing.T) {
+	for _, question := range []string{"create a money transfer between my accounts", "", "send an e-mail"} {
+		for n := 1; n <= 3; n++ {
+			kept, left := office(t).Select(question, tool.Selection{Tools: n, Pinned: []string{"weather__read"}})
+			if !slices.Contains(kept.Names(), "weather__read") || kept.Len() != n {
+				t.Errorf("%q: %d tools: %v", question, n, kept.Names())
+			}
+			if slices.ContainsFunc(left, func(o tool.Omitted) bool { return o.Name == "weather__read" }) {
+				t.Errorf("%q: %v left out", question, left)
+			}
+		}
+	}
+}
+
+// A tool that was called takes a place of the budget, so questions do not add more than fit.
+func TestCalledToolsCountAgainstTheBudget(t *testing.T) {
+	set := office(t)
+	messages := []llm.Message{called("1", "weather__read", "{}"), answered("1", false)} // the first question comes later
+	for _, question := range []string{"create a money transfer between my accounts", "delete the bank account", "send an e-mail about the transfer"} {
+		messages = append(messages, llm.User(question))
+		if kept, _ := set.Follow(messages, tool.Selection{Tools: 2}); kept.Len() > 2 {
+			t.Errorf("after %q: %v", question, kept.Names())
+		}
+	}
+}

@@ -310,8 +310,8 @@ func read(p dialect.Parser, c capture, n int) (parseAnswer, error) {
 	if p.Reason() == "" && c.reason != "" {
 		p.Finish = func() llm.Reason { return c.reason }
 	}
-	var places []int
-	p.Suspected = func(at int) { places = append(places, at) }
+	suspected := []suspect{}
+	collectSuspects(&p, &suspected)
 	var b llm.Builder
 	for _, ev := range c.others {
 		b.Add(ev)
@@ -324,7 +324,7 @@ func read(p dialect.Parser, c capture, n int) (parseAnswer, error) {
 	}
 	resp := b.Response()
 	a := newParseAnswer(p)
-	a.Warnings, a.parts, a.Suspected = resp.Warnings, resp.Message.Parts, suspects(p, c.text(), places)
+	a.Warnings, a.parts, a.Suspected = resp.Warnings, resp.Message.Parts, suspected
 	a.add(resp)
 	return a, nil
 }

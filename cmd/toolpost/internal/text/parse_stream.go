@@ -31,8 +31,7 @@ func (r *reading) stream(p dialect.Parser, text string, out answerSink) (*parseA
 	p.ThinkingOpen = p.ThinkingOpen || dialect.Builtin().BeginsInThinking(text)
 	answer := newParseAnswer(p)
 	a := &answer
-	var places []int
-	p.Suspected = func(at int) { places = append(places, at) }
+	collectSuspects(&p, &a.Suspected)
 	for ev, err := range p.Parse(dialect.Cut(text, fedBytes)) {
 		if err != nil {
 			return a, err
@@ -59,7 +58,6 @@ func (r *reading) stream(p dialect.Parser, text string, out answerSink) (*parseA
 			return a, err
 		}
 	}
-	a.Suspected = suspects(p, text, places)
 	return a, out.end(a)
 }
 
