@@ -11,11 +11,26 @@ import (
 
 // The tools that a gateway runs itself; see [ModelRoute.Tools].
 type (
-	// ServedTools are tools that the gateway runs itself for the clients of a route.
+	// ServedTools are tools that the gateway runs itself for the clients of a route. It has these fields:
+	//
+	//	Tools func(context.Context) (*tool.Set, error) // nil means the tools of Runner
+	//	Missing func() []string                        // sources of tools that are not available
+	//	Runner *invoke.Runner                          // policy, limits, breakers; nil runs read-only tools
+	//	Record func(ctx context.Context, run Run) (*journal.Recorder, error) // begins a record; Run is [ServedRun]
+	//	Rounds int               // questions with results in one request; 0 means 10
+	//	Approvals *Approvals     // nil refuses calls that need a person
+	//	Offer tool.Selection     // zero means 64 tools and 16,000 tokens
 	ServedTools = hosttools.Tools
-	// ServedRun is a request whose model has called a tool of the gateway.
+	// ServedRun is a request whose model has called a tool of the gateway. It has these fields:
+	//
+	//	ID string    // of the request and its record
+	//	Team string  // of the key; "" without keys
+	//	Route string // name in the configuration
 	ServedRun = hosttools.Run
-	// Approvals lets calls of the gateway's tools wait for a person's approval.
+	// Approvals lets calls of the gateway's tools wait for a person's approval. It has these fields:
+	//
+	//	Store journal.Store // the records of the route's requests
+	//	For time.Duration   // how long a call waits; 0 means a day
 	Approvals = hosttools.Approvals
 )
 

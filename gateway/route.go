@@ -97,7 +97,13 @@ type Upstream struct {
 	MaxInFlight int
 }
 
-// Timing limits how an upstream is asked.
+// Timing limits how an upstream is asked. It has these fields; zero means the default:
+//
+//	Timeout time.Duration   // of the whole answer
+//	FirstByte time.Duration // of silence before the answer begins
+//	Idle time.Duration      // between two pieces of an answer
+//	Cooldown time.Duration  // how long an upstream that fails is skipped
+//	Retries *int            // how often a request is sent again to the same upstream
 type Timing = upstream.Timing
 
 // Strategy is how the upstreams of a route with the same priority are ordered.

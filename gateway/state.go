@@ -41,8 +41,24 @@ func OpenAccess(ctx context.Context, db *sql.DB) (*access.Book, error) {
 }
 
 // Key is a client of the gateway: its Team, its Name, the Models, Tools and Routes that it may use (patterns with *; an
-// empty list allows all), its Limits, and when it Expires. See [OpenAccess].
+// empty list allows all), its Limits, and when it Expires. See [OpenAccess]. It has these fields:
+//
+//	ID string                // the beginning of the secret, not secret itself
+//	Team string
+//	Name string              // what the key is for
+//	Models []string          // names that clients ask for
+//	Tools []string           // tools of the gateway and of vendors
+//	Routes []string          // names in the configuration
+//	Limits []Quota           // in JSON a list like ["money/month=50", "requests/minute=60"]
+//	Created time.Time
+//	Expires time.Time        // zero means never
+//	Revoked time.Time        // zero means that it is valid
+//	Rotated time.Time        // when the current secret was made
+//	EarlierUntil []time.Time // ends of earlier secrets that are still valid
 type Key = access.Key
 
-// Team owns keys. Its limits are for all its keys together. See [OpenAccess].
+// Team owns keys. Its limits are for all its keys together. See [OpenAccess]. It has these fields:
+//
+//	Name string
+//	Limits []Quota // as those of a [Key]
 type Team = access.Team

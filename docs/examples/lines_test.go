@@ -46,6 +46,9 @@ func TestLinesNextToPeers(t *testing.T) {
 		if want := fmt.Sprintf("%.1f", float64(here)/float64(peer)); m[4] != want {
 			t.Errorf("%d lines next to %d are %s, not %s", here, peer, want, m[4])
 		}
+		if 10*here > 12*peer {
+			t.Errorf("%s: %d lines are more than 1.2 times the %d of its peer", m[1], here, peer)
+		}
 	}
 	if rows != 13 {
 		t.Errorf("%d rows of the table were read", rows)

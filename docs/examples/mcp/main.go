@@ -44,8 +44,7 @@ func main() {
 	dir, err := os.MkdirTemp("", "mcp") // keeps accepted definitions and logins
 	check(err)
 	defer os.RemoveAll(dir)
-	servers, err := client.Open(client.Options{Dir: dir},
-		config.ServerConfig{Name: "sky", URL: server.URL})
+	servers, err := client.Open(client.Options{Dir: dir}, config.ServerConfig{Name: "sky", URL: server.URL})
 	check(err)
 	defer servers.Close()
 	ctx := context.Background()
