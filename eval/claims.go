@@ -12,14 +12,14 @@ import (
 	"github.com/toolpost/toolpost/llm"
 )
 
-// Verdict is what a measurement says about a claim.
-type Verdict string
+// ClaimResult is what a measurement says about a claim.
+type ClaimResult string
 
-// The verdicts. A claim holds, or does not, if the whole 95 % interval says so.
+// The results. A claim holds, or does not, if the whole 95 % interval says so.
 const (
-	Holds     Verdict = "holds"
-	Contrary  Verdict = "does not hold"
-	Undecided Verdict = "cannot be decided"
+	Holds     ClaimResult = "holds"
+	Contrary  ClaimResult = "does not hold"
+	Undecided ClaimResult = "cannot be decided"
 )
 
 // Claim is a published statement about what a technique brings, and the measurement of it: the same cases with the
@@ -36,14 +36,14 @@ type Claim struct {
 	Change *PairedComparison `json:"change,omitempty"`
 	// Valid are the calls that match their schemas, without and with the technique.
 	Valid [2]Interval `json:"valid_calls"`
-	// Again are the answers that were asked again with the technique.
-	Again Interval `json:"asked_again"`
+	// Recovered are the answers that needed another question with the technique.
+	Recovered Interval `json:"recovered"`
 	// Tokens and Time are what the technique adds to a case, as shares of the case without it, on average.
 	Tokens Effect `json:"tokens"`
 	Time   Effect `json:"time"`
 	// Measured is the figure that the claim is about.
-	Measured Effect  `json:"measured"`
-	Verdict  Verdict `json:"verdict"`
+	Measured Effect      `json:"measured"`
+	Result   ClaimResult `json:"result"`
 	// Skipped is why nothing was measured.
 	Skipped string `json:"skipped,omitempty"`
 }
@@ -135,7 +135,7 @@ func comparisons() []comparison {
 			variant{setting: Setting{Name: "native", Values: map[string]string{"native_tools": "true"}}}, []statement{
 				{"native calling is right at least as often as emulated calling", 0, false, difference}}},
 		{"structured output", func(c *Case) bool { return c.Output != nil && !c.IsConversation() }, tries(0), tries(3), []statement{
-			{"fewer than 5 % of structured answers need a recovery", 0.05, true, func(c *Claim) Effect { return c.Again.effect() }},
+			{"fewer than 5 % of structured answers need a recovery", 0.05, true, func(c *Claim) Effect { return c.Recovered.effect() }},
 			{"recoveries cost less than 10 % more tokens", 0.1, true, func(c *Claim) Effect { return c.Tokens }},
 			{"recoveries cost less than 10 % more time", 0.1, true, func(c *Claim) Effect { return c.Time }}}},
 	}
@@ -159,7 +159,7 @@ func (r *Evaluator) Claims(ctx context.Context, s *Suite, open func(Setting) (ll
 			one.Text = st.text
 			if one.Skipped == "" {
 				one.Measured = st.measure(measured)
-				one.Verdict = st.verdict(one.Measured)
+				one.Result = st.verdict(one.Measured)
 			}
 			out = append(out, one)
 		}
@@ -167,7 +167,7 @@ func (r *Evaluator) Claims(ctx context.Context, s *Suite, open func(Setting) (ll
 	return out, nil
 }
 
-func (st statement) verdict(e Effect) Verdict {
+func (st statement) verdict(e Effect) ClaimResult {
 	low, high := e.Low >= st.value, e.High < st.value
 	if st.atMost {
 		low, high = e.High <= st.value, e.Low > st.value
@@ -226,7 +226,7 @@ func (r *Evaluator) compare(ctx context.Context, s *Suite, c comparison, open fu
 	out.Off, out.On, out.Valid = off.Right, on.Right, [2]Interval{off.ValidCalls, on.ValidCalls}
 	out.Change = Compare(sums[0], off.Model, sums[1], on.Model)
 	out.Change.A, out.Change.B = "off", "on"
-	out.Again, out.Tokens, out.Time = added(usage[0], usage[1])
+	out.Recovered, out.Tokens, out.Time = added(usage[0], usage[1])
 	return out, nil
 }
 

@@ -99,22 +99,22 @@ func TestClaimsAreMeasuredOnAModelThatForgetsArguments(t *testing.T) {
 	got := measuredClaims(t, claimSuite(t), func(string) (llm.Model, error) { return m, nil },
 		func(eval.Setting) (llm.Model, error) { return nil, fmt.Errorf("it has no settings") })
 	loop, strict, form := got["validation loop"][0], got["strict schemas"], got["structured output"]
-	if loop.Cases != 20 || loop.Off.Hits >= 12 || loop.On.Hits != 20 || loop.Verdict != eval.Holds || loop.Again.Hits != 20-loop.Off.Hits || loop.Tokens.Mean <= 0 {
+	if loop.Cases != 20 || loop.Off.Hits >= 12 || loop.On.Hits != 20 || loop.Result != eval.Holds || loop.Recovered.Hits != 20-loop.Off.Hits || loop.Tokens.Mean <= 0 {
 		t.Errorf("validation loop: %+v", loop)
 	}
-	if strict[0].Cases != 40 || strict[0].Valid[1].Share != 1 || strict[0].Valid[0].Share > 0.8 || strict[0].Verdict == eval.Contrary || !strict[0].Change.Different() {
+	if strict[0].Cases != 40 || strict[0].Valid[1].Share != 1 || strict[0].Valid[0].Share > 0.8 || strict[0].Result == eval.Contrary || !strict[0].Change.Different() {
 		t.Errorf("strict schemas: %+v", strict[0])
 	}
 	if strict[1].Measured.Mean != strict[0].Valid[0].Share {
 		t.Errorf("calls without strict schemas: %+v", strict[1])
 	}
-	if c := got["concise results"][0]; c.Cases != 20 || c.Off != c.On || c.Off.Hits == 0 || c.Verdict != eval.Holds {
+	if c := got["concise results"][0]; c.Cases != 20 || c.Off != c.On || c.Off.Hits == 0 || c.Result != eval.Holds {
 		t.Errorf("concise results: %+v", c)
 	}
-	if c := got["native calling"][0]; c.Skipped != "it has no settings" || c.Verdict != "" {
+	if c := got["native calling"][0]; c.Skipped != "it has no settings" || c.Result != "" {
 		t.Errorf("native calling: %+v", c)
 	}
-	if form[0].Cases != 20 || form[0].On.Hits != 20 || form[0].Off.Hits >= 12 || form[0].Verdict != eval.Contrary || form[1].Verdict != eval.Contrary || form[2].Verdict != eval.Undecided {
+	if form[0].Cases != 20 || form[0].On.Hits != 20 || form[0].Off.Hits >= 12 || form[0].Result != eval.Contrary || form[1].Result != eval.Contrary || form[2].Result != eval.Undecided {
 		t.Errorf("structured output: %+v", form)
 	}
 }
@@ -132,13 +132,13 @@ func TestClaimsOnFaultsOfTheSimulator(t *testing.T) {
 	}
 	got := measuredClaims(t, claimSuite(t), func(string) (llm.Model, error) { return open(eval.Setting{}) }, open)
 	loop := got["validation loop"][0]
-	if loop.Off.Hits != 12 || loop.On.Hits < 16 || loop.Again.Hits == 0 {
+	if loop.Off.Hits != 12 || loop.On.Hits < 16 || loop.Recovered.Hits == 0 {
 		t.Errorf("validation loop: %+v", loop)
 	}
 	if c := got["native calling"][0]; c.Skipped != "" || c.Cases != 40 || c.Change == nil {
 		t.Errorf("native calling: %+v", c)
 	}
-	if c := got["structured output"][0]; c.Again.Hits == 0 || c.On.Hits <= c.Off.Hits {
+	if c := got["structured output"][0]; c.Recovered.Hits == 0 || c.On.Hits <= c.Off.Hits {
 		t.Errorf("structured output: %+v", c)
 	}
 }

@@ -16,7 +16,7 @@ type (
 	//	Tools func(context.Context) (*tool.Set, error) // nil means the tools of Runner
 	//	Missing func() []string                        // sources of tools that are not available
 	//	Runner *invoke.Runner                          // policy, limits, breakers; nil runs read-only tools
-	//	Record func(ctx context.Context, run Run) (*journal.Recorder, error) // begins a record; Run is [ServedRun]
+	//	Record func(ctx context.Context, run Run) (*journal.Recorder, error) // begins a record; Run is ServedRun
 	//	Rounds int               // questions with results in one request; 0 means 10
 	//	Approvals *Approvals     // nil refuses calls that need a person
 	//	Offer tool.Selection     // zero means 64 tools and 16,000 tokens

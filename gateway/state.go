@@ -60,5 +60,5 @@ type Key = access.Key
 // Team owns keys. Its limits are for all its keys together. See [OpenAccess]. It has these fields:
 //
 //	Name string
-//	Limits []Quota // as those of a [Key]
+//	Limits []Quota // as those of a key
 type Team = access.Team

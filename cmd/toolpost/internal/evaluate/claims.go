@@ -122,11 +122,11 @@ func printClaims(out io.Writer, id string, s *eval.Suite, claims []eval.Claim) e
 				continue
 			}
 			fmt.Fprintf(&w, "  right    without %s\n           with    %s\n  change   %s\n", c.Off, c.On, c.Change)
-			fmt.Fprintf(&w, "  calls that match their schema: %s without, %s with\n  asked again: %s\n", c.Valid[0], c.Valid[1], c.Again)
+			fmt.Fprintf(&w, "  calls that match their schema: %s without, %s with\n  asked again: %s\n", c.Valid[0], c.Valid[1], c.Recovered)
 			fmt.Fprintf(&w, "  tokens   %s\n  time     %s\n", c.Tokens, c.Time)
 		}
 		if c.Skipped == "" {
-			fmt.Fprintf(&w, "  claim    %s: %s (%s)\n", c.Text, c.Verdict, c.Measured)
+			fmt.Fprintf(&w, "  claim    %s: %s (%s)\n", c.Text, c.Result, c.Measured)
 		}
 	}
 	_, err := io.WriteString(out, w.String())
