@@ -96,7 +96,7 @@ func (f *claimsFlags) run(cmd *cobra.Command, h Host, name string) error {
 // suiteOfClaims reads a suite, or joins all ready suites if there is no name.
 func suiteOfClaims(name string, models *Models) (*eval.Suite, error) {
 	if name != "" {
-		return loadSuite(name, models.Tools)
+		return LoadSuite(name, models.Tools)
 	}
 	var list []*eval.Suite
 	for _, n := range eval.ReadySuites() {
