@@ -119,9 +119,9 @@ func (c *Catalog) index() {
 	}
 }
 
-// With returns a catalogue that also knows these models. Each describes exactly
-// its id: known fields win over all other sources, and unknown fields change
-// nothing.
+// With returns a catalogue that also knows these models. Each describes its id,
+// wherever it is served: known fields win over all other sources, and unknown
+// fields change nothing.
 func (c *Catalog) With(models ...Model) *Catalog {
 	d := c.clone()
 	all := map[string]exact{}
@@ -193,7 +193,14 @@ func (c *Catalog) Lookup(id string) Model {
 func (c *Catalog) lookup(id string) Model {
 	m := Model{ID: ParseID(id), cat: c}
 	keys := m.ID.keys()
-	if base, ok := find(c.bases, keys); ok {
+	entry, mine := c.entryFor(id)
+	base, ok := find(c.bases, keys)
+	if mine {
+		if b, has := c.bases[entry]; has {
+			base, ok = b, true
+		}
+	}
+	if ok {
 		m.ID = ParseID(base)
 		m.ID.Raw, m.ID.Custom = id, true
 	}
@@ -214,8 +221,32 @@ func (c *Catalog) lookup(id string) Model {
 			c.try(i, &m)
 		}
 	}
-	c.single(user, keys, &m)
+	if mine {
+		c.single(user, [2]string{entry, entry}, &m)
+	}
 	return m
+}
+
+// entryFor returns the user's entry for a model wherever it is served: under the whole id, or under what is left of it
+// without the address or the names in front. The longest wins.
+func (c *Catalog) entryFor(id string) (key string, ok bool) {
+	if len(c.exact[user]) == 0 {
+		return "", false
+	}
+	key = foldID(id)
+	for {
+		if _, ok = c.exact[user][key]; ok {
+			return key, true
+		}
+		at := strings.IndexByte(key, '/')
+		if hash := strings.IndexByte(key, '#'); hash >= 0 && strings.Contains(key[:hash], "://") {
+			at = hash
+		}
+		if at < 0 {
+			return "", false
+		}
+		key = key[at+1:]
+	}
 }
 
 // try applies rule i if it matches. A rule about a host can only take

@@ -95,3 +95,38 @@ func TestWires(t *testing.T) {
 		t.Error("the wire of the file is not used")
 	}
 }
+
+// TestEntriesMatchWhereverServed: an entry for a model holds at any address and any host. A longer key wins.
+func TestEntriesMatchWhereverServed(t *testing.T) {
+	c, err := Default().Load("models.yaml", []byte(`models:
+  mycompany/llama3.3-code-ft: {context_window: 1000}
+  gpu/mycompany/llama3.3-code-ft: {context_window: 2000}
+  house-9b: {base: "qwen3:8b", context_window: 3000}
+  http://10.0.0.1:8000/v1#house-9b: {context_window: 4000}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]int{
+		"mycompany/llama3.3-code-ft":                             1000,
+		"MyCompany/Llama3.3-code-ft":                             1000,
+		"http://127.0.0.1:8000/v1#mycompany/llama3.3-code-ft":    1000,
+		"ollama+http://10.0.0.1#mycompany/llama3.3-code-ft":      1000,
+		"lab/mycompany/llama3.3-code-ft":                         1000,
+		"gpu/mycompany/llama3.3-code-ft":                         2000,
+		"openrouter/mycompany/llama3.3-code-ft":                  1000,
+		"house-9b":                                               3000,
+		"lab/house-9b":                                           3000,
+		"http://10.0.0.2:8000/v1#house-9b":                       3000,
+		"http://10.0.0.1:8000/v1#house-9b":                       4000,
+		"http://127.0.0.1:8000/v1#mycompany/llama3.3-code-ft-v2": 128000,
+	} {
+		m := c.Lookup(id)
+		if m.ContextWindow != want {
+			t.Errorf("%s: a context of %d, want %d", id, m.ContextWindow, want)
+		}
+		if strings.HasSuffix(id, "house-9b") && !strings.Contains(id, "10.0.0.1") && m.ID.Family != "qwen" {
+			t.Errorf("%s: the family is %s, not that of its base", id, m.ID.Family)
+		}
+	}
+}

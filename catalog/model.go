@@ -84,7 +84,7 @@ var assumptions = []struct {
 	words func(*Model) string
 }{
 	{"native_tools", true, func(*Model) string { return "no native tools" }},
-	{"emulation_style", true, func(*Model) string { return "JSON emulation" }},
+	{"emulation_style", true, func(*Model) string { return "calls as JSON" }},
 	{"context_window", false, func(m *Model) string { return "a context of " + strconv.Itoa(m.ContextWindow) + " tokens" }},
 }
 

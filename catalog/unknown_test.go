@@ -12,8 +12,8 @@ import (
 func TestUnknownWarnsOfWhatIsAssumed(t *testing.T) {
 	const before = "unknown model (no family of the catalogue is named in the id): assuming "
 	for set, want := range map[string][2]string{ // for a user that leaves open how calls are requested, and one that sets it
-		"max_output_tokens: 900":                          {"no native tools, JSON emulation and a context of 8192 tokens", "a context of 8192 tokens"},
-		"context_window: 32768":                           {"no native tools and JSON emulation", ""},
+		"max_output_tokens: 900":                          {"no native tools, calls as JSON and a context of 8192 tokens", "a context of 8192 tokens"},
+		"context_window: 32768":                           {"no native tools and calls as JSON", ""},
 		"emulation_style: xml":                            {"no native tools and a context of 8192 tokens", "a context of 8192 tokens"},
 		"native_tools: true":                              {"", ""},
 		"context_window: 9000\n    emulation_style: json": {"no native tools", ""},

@@ -82,6 +82,9 @@ func TestModelWithoutProvider(t *testing.T) {
 		{"qwen3:8b", "ollama/qwen3:8b", ""},
 		{"llama3.2", "ollama/llama3.2:latest", ""},
 		{"qwen3:8c", "", "did you mean ollama/qwen3:8b?"},
+		{"qwen3", "", "did you mean ollama/qwen3:8b?"},
+		{"qwen3:4b", "", "on this machine there are ollama/qwen3:8b, ollama/llama3.2:latest; 'ollama pull qwen3:4b' would add it"},
+		{"foo", "", `nobody is known to serve "foo"; put who serves it in front, like ollama/foo, or an address, like http://host/v1#foo`},
 		{"ollma/qwen3:8b", "", "did you mean ollama/qwen3:8b?"},
 		{"ollma/qwen3:8b", "", `nobody is known to serve "ollma/qwen3:8b"; did`}, // without a list of all vendors
 		{"sim/natve", "", "did you mean sim/native?"},
@@ -117,6 +120,8 @@ func TestShellCompletion(t *testing.T) {
 	id := programtest.RunID(t, programtest.Run(t, "", "run", "-m", "sim/native", "list the files").ErrOut)
 	for _, c := range []struct{ args, want string }{
 		{"run -m oll", "ollama/qwen3:8b"},
+		{"run -m anth", "anthropic/"},
+		{"run -m ", "anthropic/"},
 		{"run --model claude-sonnet-4-", "claude-sonnet-4-5"},
 		{"chat -m sim/nat", "sim/native"},
 		{"run --allow ex", "exec"},
@@ -172,7 +177,7 @@ func TestServerWithoutModel(t *testing.T) {
 	}
 	ollamaWith(t, "qwen3:8b", "llama3.2:latest")
 	r := programtest.Run(t, "", "run", "-m", "ollama", "hello")
-	if r.Code != cli.ExitFailed || !strings.Contains(r.ErrOut, "ollama has 2 models; choose one:\n  ollama/qwen3:8b\n  ollama/llama3.2:latest") {
+	if r.Code != cli.ExitFailed || !strings.Contains(r.ErrOut, "ollama has 2 models; choose one with -m:\n  ollama/qwen3:8b\n  ollama/llama3.2:latest") {
 		t.Errorf("%+v", r)
 	}
 	r = programtest.Run(t, "", "run", "-m", "http://127.0.0.1:9/v1", "hello")
@@ -191,7 +196,7 @@ func TestServerWithoutModel(t *testing.T) {
 	}
 	t.Setenv("TOOLPOST_LOCAL", "none")
 	r = programtest.Run(t, "", "run", "-m", "qwen3:14b", "hello")
-	if r.Code != cli.ExitFailed || !strings.Contains(r.ErrOut, "did you mean ollama/qwen3:14b?") {
+	if r.Code != cli.ExitFailed || !strings.Contains(r.ErrOut, "try ollama/qwen3:14b, which needs a running Ollama") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -34,6 +34,17 @@ func Names(name string, names []string, most int) []string {
 	return out
 }
 
+// Word returns the name that a person most likely meant by a word, "" if none is close: at most one letter of three
+// differs. [Names] is more generous, because a model has few names to choose from.
+func Word(word string, names []string) string {
+	for _, n := range Names(word, names, len(names)) {
+		if want, have := fold(word), fold(n); editDistance(want, have) <= max(1, min(len(want), len(have))/3) {
+			return n
+		}
+	}
+	return ""
+}
+
 // maxFolded limits the letters of a name that are compared.
 const maxFolded = 128
 

@@ -50,6 +50,13 @@ var phrases = []struct {
 	{"function calling is not enabled", llm.Unsupported},
 	{"tool use is not supported", llm.Unsupported},
 	{"does not support thinking", llm.Unsupported},
+	{"image input is not supported", llm.Unsupported},          // llama.cpp says 500
+	{"missing data required for image input", llm.Unsupported}, // Ollama says 500
+	{"does not support image", llm.Unsupported},
+	{"not support image input", llm.Unsupported},
+	{"image_url is only supported by certain models", llm.Unsupported},
+	{"is not a multimodal model", llm.Unsupported},                   // vLLM
+	{"no endpoints found that support image input", llm.Unsupported}, // OpenRouter
 	{"prompt is too long", llm.TooLong},
 	{"input is too long", llm.TooLong},
 	{"maximum context length", llm.TooLong},

@@ -85,7 +85,7 @@ func (p *Proposal) folders(folder string) string {
 
 // short returns the call in one line.
 func (p *Proposal) short() string {
-	text := (&view.Call{Args: string(p.Args), Phase: view.CallOver}).ShownArgs(0)
+	text := (&view.Call{Args: string(p.Args), Phase: view.CallOver}).ShownArgs(2 * view.MaxArgs)
 	if len(p.preview.Command) > 0 {
 		text = cli.OneLine(cli.RevealedName(cli.ShellLine(p.preview.Command)), view.MaxArgs)
 	}

@@ -146,10 +146,12 @@ func newModel(ctx context.Context, w *session.Session, p cli.Palette, yes bool) 
 	c.input, c.news, c.log, c.history = input, newNews(), view.NewTranscript(p), loadHistory()
 	c.Put = c.consent
 	c.at = len(c.history)
-	if note := w.Announce(); note != "" {
-		c.log.Add(view.Noted, note)
-	} else {
+	note := w.Announce()
+	if !strings.HasPrefix(note, w.Found.ID+": ") {
 		c.log.Add(view.Noted, w.Found.ID+", "+w.Found.Why)
+	}
+	for line := range strings.Lines(note) {
+		c.log.Add(view.Noted, strings.TrimSuffix(line, "\n"))
 	}
 	return c
 }

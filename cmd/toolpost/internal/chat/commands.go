@@ -22,7 +22,6 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/view"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/provider"
 )
 
 // slash is a slash command of the conversation.
@@ -126,33 +125,27 @@ func (c *chat) fetched(f fetched) tea.Cmd {
 // switchModel continues with another model and keeps the conversation.
 func (c *chat) switchModel(id string) tea.Cmd {
 	if id == "" {
-		c.log.Add(view.Noted, c.w.Found.ID+", "+c.w.Found.Why+c.route())
+		c.log.Add(view.Noted, c.w.Found.ID+", "+c.w.Found.Why)
+		c.aboutModel()
 		return nil
 	}
 	if err := c.w.Use(c.ctx, openmodel.Choice{ID: id, Why: "chosen here"}); err != nil {
 		c.log.Add(view.ShownAs, c.p.Red("✗ ")+cli.Printable(cli.Plain(err)))
 		return nil
 	}
-	c.log.Add(view.Noted, "going on with "+c.w.Found.ID+c.route())
-	if m, ok := c.w.Opened.(*provider.Model); ok {
-		for _, w := range m.Info().Warnings() {
-			c.log.Add(view.Noted, string(w.Code)+" "+w.Feature+": "+w.Detail)
-		}
-	}
+	c.log.Add(view.Noted, "going on with "+c.w.Found.ID)
+	c.aboutModel()
 	return nil
 }
 
-// route describes how the model receives its tools: by the API, or in the prompt.
-func (c *chat) route() string {
-	m, ok := c.w.Opened.(*provider.Model)
-	if !ok {
-		return ""
+// aboutModel shows what the model is taken for and what it can do.
+func (c *chat) aboutModel() {
+	if custom := c.w.Custom(); custom != "" {
+		c.log.Add(view.Noted, cli.Printable(custom))
 	}
-	r, err := m.Explain(nil)
-	if err != nil {
-		return ""
+	if can := c.w.Abilities(); can != "" {
+		c.log.Add(view.Noted, "it has "+cli.Printable(can))
 	}
-	return "; tools: " + r.String()
 }
 
 // listTools shows the tools and the permissions, or revokes permissions.

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,10 +15,14 @@ import (
 
 // DidYouMean returns a question with the name closest to a word, or "" if no name is close.
 func DidYouMean(word string, names []string) string {
-	if like := near.Names(word, names, 1); len(like) > 0 {
-		return "; did you mean " + like[0] + "?"
+	return didYouMean(strings.Join(near.Names(word, names, 1), ""))
+}
+
+func didYouMean(like string) string {
+	if like == "" {
+		return ""
 	}
-	return ""
+	return "; did you mean " + like + "?"
 }
 
 // WrapArgs turns errors about the arguments of any command into usage errors. A command that only groups others shows its
@@ -83,6 +89,11 @@ func StrictDefaults(root *cobra.Command) {
 	}
 }
 
+// UnknownCommand is the usage error of a command that takes the names of commands below another.
+func UnknownCommand(cmd, below *cobra.Command, word string) error {
+	return UsageError{noCommand(below, word), cmd.CommandPath()}
+}
+
 // noCommand reports an unknown subcommand.
 func noCommand(cmd *cobra.Command, word string) error {
 	var names []string
@@ -95,13 +106,41 @@ func noCommand(cmd *cobra.Command, word string) error {
 	if cmd.HasParent() {
 		where = " of " + cmd.CommandPath()
 	}
-	return fmt.Errorf("unknown command %q%s%s", word, where, DidYouMean(word, names))
+	hint := ""
+	switch meant := otherWords[strings.TrimSpace(strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()))+" "+strings.ToLower(word)]; {
+	case meant != "":
+		hint = "; try '" + meant + "'"
+	case !cmd.HasParent() && strings.ContainsAny(word, " ?"):
+		hint = "; a task follows run: toolpost run " + ShellWord(OneLine(word, 60))
+	default:
+		hint = didYouMean(near.Word(word, names))
+	}
+	return fmt.Errorf("unknown command %q%s%s", OneLine(word, 100), where, hint)
+}
+
+// OtherWords returns the words of other programs that an unknown command explains, each with its suggestion.
+func OtherWords() map[string]string { return maps.Clone(otherWords) }
+
+// otherWords are words of other programs, after the command that they follow, and what they are here.
+var otherWords = map[string]string{
+	" ask": "toolpost run 'TASK'", " do": "toolpost run 'TASK'", " exec": "toolpost run 'TASK'", " prompt": "toolpost run 'TASK'", " task": "toolpost run 'TASK'",
+	" resume": "toolpost run --resume RUN", " continue": "toolpost run -c 'TASK'",
+	" list": "toolpost models list", " ls": "toolpost models list", " model": "toolpost models list", " pull": "ollama pull MODEL", " ps": "toolpost doctor", " status": "toolpost doctor", " check": "toolpost doctor",
+	" manual": "toolpost man", " docs": "toolpost man", " update": "toolpost upgrade --check", " setup": "toolpost config init", " init": "toolpost config init", " set": "toolpost config set KEY VALUE",
+	" settings": "toolpost config show", " logs": "toolpost receipts list", " log": "toolpost receipts list", " history": "toolpost receipts list", " receipt": "toolpost receipts list",
+	" login": "toolpost mcp login SERVER", " auth": "toolpost keys", " server": "toolpost serve", " start": "toolpost serve", " gateway": "toolpost serve", " proxy": "toolpost serve", " ui": "toolpost console", " web": "toolpost console", " repl": "toolpost chat", " talk": "toolpost chat",
+	"config get": "toolpost config show KEY", "config list": "toolpost config show", "config ls": "toolpost config show", "config view": "toolpost config show", "config edit": "toolpost config path", "config rm": "toolpost config unset KEY", "config delete": "toolpost config unset KEY",
+	"models ls": "toolpost models list", "models pull": "ollama pull MODEL", "models info": "toolpost models show MODEL", "tools ls": "toolpost tools list", "tools run": "toolpost tools call TOOL", "tools show": "toolpost tools list",
+	"mcp ls": "toolpost mcp list", "receipts ls": "toolpost receipts list", "runs ls": "toolpost runs list",
 }
 
 // WrongFlag returns the error for a flag that cannot be parsed, with a suggestion if a name is close.
 func WrongFlag(cmd *cobra.Command, err error) error {
 	word, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !unknown {
+		if m := shorthand.FindStringSubmatch(err.Error()); m != nil {
+			return UsageError{fmt.Errorf("unknown flag -%s of %s%s", m[1], cmd.CommandPath(), flagElsewhere(cmd, m[1])), cmd.CommandPath()}
+		}
 		return UsageError{wrongValue(err), cmd.CommandPath()}
 	}
 	var names []string
@@ -112,7 +151,34 @@ func WrongFlag(cmd *cobra.Command, err error) error {
 	}
 	cmd.Flags().VisitAll(add)
 	cmd.InheritedFlags().VisitAll(add)
-	return UsageError{fmt.Errorf("unknown flag --%s of %s%s", word, cmd.CommandPath(), DidYouMean("--"+word, names)), cmd.CommandPath()}
+	hint := flagElsewhere(cmd, word)
+	if hint == "" {
+		hint = didYouMean(near.Word("--"+word, names))
+	}
+	return UsageError{fmt.Errorf("unknown flag --%s of %s%s", word, cmd.CommandPath(), hint), cmd.CommandPath()}
+}
+
+// shorthand matches pflag's error for an unknown flag of one letter.
+var shorthand = regexp.MustCompile(`^unknown shorthand flag: '(.)' in`)
+
+// flagElsewhere says which flag or command a flag of the program itself was meant for, "" if there is none.
+func flagElsewhere(cmd *cobra.Command, word string) string {
+	if cmd.HasParent() {
+		return ""
+	}
+	if word == "v" || word == "V" {
+		return "; did you mean --version?"
+	}
+	for _, sub := range cmd.Commands() {
+		f := sub.Flags().Lookup(word)
+		if len(word) == 1 {
+			f = sub.Flags().ShorthandLookup(word)
+		}
+		if f != nil && sub.Name() == "run" {
+			return "; it follows a command, like toolpost run --" + f.Name
+		}
+	}
+	return ""
 }
 
 // notOf describes invalid values by the type of the flag.

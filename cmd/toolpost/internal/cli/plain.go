@@ -3,7 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
@@ -45,6 +47,35 @@ func Plain(err error) string {
 	return text
 }
 
+// programWords matches what the text of a model's error holds for programs: who reports it, its kind, status and code.
+var programWords = sync.OnceValue(func() *regexp.Regexp {
+	var kinds []string
+	for k := llm.Unknown; k <= llm.Stalled; k++ {
+		kinds = append(kinds, regexp.QuoteMeta(strings.ReplaceAll(k.String(), "_", " ")))
+	}
+	return regexp.MustCompile(`(?:^|\b)[A-Za-z][\w.+-]*: (` + strings.Join(kinds, "|") + `)(?: \(HTTP \d+\))?(?: \[[^\]]*\])?(: |$)`)
+})
+
+// PlainText returns the text of an error as [Plain] does, for errors that are only known as text.
+func PlainText(text string) string {
+	names := make(map[string]llm.Kind)
+	for k := llm.Unknown; k <= llm.Stalled; k++ {
+		names[strings.ReplaceAll(k.String(), "_", " ")] = k
+	}
+	for range 3 { // an error in an error
+		m := programWords().FindStringSubmatchIndex(text)
+		if m == nil {
+			break
+		}
+		words := kindWords[names[text[m[2]:m[3]]]]
+		if words != "" {
+			words += text[m[4]:m[5]]
+		}
+		text = text[:m[0]] + words + text[m[1]:]
+	}
+	return text
+}
+
 // KindWords describes a kind of error.
 func KindWords(k llm.Kind) string {
 	if words := kindWords[k]; words != "" {
@@ -59,7 +90,10 @@ func plain(e *llm.Error) string {
 	if errors.Is(e.Err, provider.ErrNoKey) { // no key was sent
 		words = ""
 	}
-	if e.Status != 0 {
+	switch {
+	case e.Kind == llm.Unsupported && e.Err != nil && strings.Contains(strings.ToLower(e.Err.Error()), "image"):
+		words = "this model does not take images"
+	case e.Status != 0:
 		words = fmt.Sprintf("%s (HTTP %d)", KindWords(e.Kind), e.Status)
 	}
 	if words != "" {

@@ -28,3 +28,21 @@ func TestErrorsForPeopleHaveNoNamesOfPackagesOrKinds(t *testing.T) {
 		}
 	}
 }
+
+// TestPlainText: an error that is only known as text has no names of packages, functions and kinds.
+func TestPlainText(t *testing.T) {
+	for text, want := range map[string]string{
+		"openai-compatible: server (HTTP 500) [server_error]: no room":                     "the server failed: no room",
+		"wire.chat.DecodeStream: incomplete: the stream ended without its end":             "the answer broke off: the stream ended without its end",
+		"provider.Open: invalid: there is no model \"x\"":                                  "there is no model \"x\"",
+		"ollama: network: wire.ollama.DecodeStream: incomplete: the connection was closed": "no connection: the answer broke off: the connection was closed",
+		"openai: rate limited (HTTP 429) [rate_limit_exceeded]: slow down":                 "too many requests: slow down",
+		"no such file: a.txt":                      "no such file: a.txt",
+		"the file server.log: invalid text inside": "the file server.log: invalid text inside",
+		"": "",
+	} {
+		if got := PlainText(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

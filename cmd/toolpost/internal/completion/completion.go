@@ -21,20 +21,20 @@ import (
 	"github.com/toolpost/toolpost/wire"
 )
 
-// completer returns the values that a shell offers for a word.
-type completer func(cmd *cobra.Command) []string
+// completer returns the values that a shell offers for a word. Those that do not begin with the word are left out later.
+type completer func(cmd *cobra.Command, word string) []string
 
 // flagValues are the completions of flags by name, for all commands with the flag.
 var flagValues = map[string]completer{
 	"model":    modelValues,
 	"against":  modelValues,
-	"dialect":  func(*cobra.Command) []string { return text.DialectNames() },
+	"dialect":  func(*cobra.Command, string) []string { return text.DialectNames() },
 	"vendor":   vendorValues,
-	"wire":     func(*cobra.Command) []string { return wire.Formats() },
+	"wire":     func(*cobra.Command, string) []string { return wire.Formats() },
 	"resume":   runValues,
-	"format":   func(*cobra.Command) []string { return []string{"a", "b"} },
-	"finish":   func(*cobra.Command) []string { return []string{"stop", "length", "content_filter"} },
-	"thinking": func(*cobra.Command) []string { return []string{"ignore", "promote_if_unterminated", "promote"} },
+	"format":   func(*cobra.Command, string) []string { return []string{"a", "b"} },
+	"finish":   func(*cobra.Command, string) []string { return []string{"stop", "length", "content_filter"} },
+	"thinking": func(*cobra.Command, string) []string { return []string{"ignore", "promote_if_unterminated", "promote"} },
 }
 
 // argValues are the completions of a command's first argument, by the path of the command.
@@ -66,7 +66,7 @@ func Add(cmd *cobra.Command) {
 	}
 	for _, row := range settings.Table {
 		if len(row.Words) > 0 {
-			addFlag(cmd, row.FlagName(), func(*cobra.Command) []string { return row.Words })
+			addFlag(cmd, row.FlagName(), func(*cobra.Command, string) []string { return row.Words })
 		}
 	}
 	if values := argValues[cmd.CommandPath()]; values != nil {
@@ -76,12 +76,12 @@ func Add(cmd *cobra.Command) {
 				directive = cobra.ShellCompDirectiveDefault
 			}
 			if len(args) == 1 && cmd.CommandPath() == configSet {
-				return cli.StartingWith(valuesOf(cmd, args[0]), word), directive
+				return cli.StartingWith(valuesOf(cmd, args[0], word), word), directive
 			}
 			if len(args) > 0 {
 				return nil, directive
 			}
-			return cli.StartingWith(values(cmd), word), directive
+			return cli.StartingWith(values(cmd, word), word), directive
 		}
 	}
 	for _, sub := range cmd.Commands() {
@@ -95,17 +95,29 @@ func addFlag(cmd *cobra.Command, name string, values completer) {
 		return
 	}
 	_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-		return cli.StartingWith(values(cmd), word), cobra.ShellCompDirectiveNoFileComp
+		found, directive := cli.StartingWith(values(cmd, word), word), cobra.ShellCompDirectiveNoFileComp
+		if slices.ContainsFunc(found, func(v string) bool { return strings.HasSuffix(v, "/") }) { // a model follows the vendor
+			directive |= cobra.ShellCompDirectiveNoSpace
+		}
+		return found, directive
 	})
 }
 
-// modelValues returns the models that are usable now, then all known models.
-func modelValues(cmd *cobra.Command) []string {
+// modelValues returns the models that are usable now, then the vendors, and for a begun word all known models.
+func modelValues(cmd *cobra.Command, word string) []string {
 	var out []string
 	if s, err := settings.Load(cmd); err == nil {
 		for _, f := range openmodel.Usable(cmd.Context(), &s.ModelOptions) {
 			out = append(out, strings.TrimSuffix(f.ID, "…"))
 		}
+	}
+	for _, vendor := range slices.Sorted(maps.Keys(settings.Vendors())) {
+		if len(cli.StartingWith(out, vendor+"/")) == 0 {
+			out = append(out, vendor+"/")
+		}
+	}
+	if word == "" {
+		return out
 	}
 	out = append(out, sim.Models()...)
 	c, err := cli.UserCatalog("")
@@ -119,7 +131,7 @@ func modelValues(cmd *cobra.Command) []string {
 }
 
 // settingValues returns the keys of the configuration.
-func settingValues(*cobra.Command) []string {
+func settingValues(*cobra.Command, string) []string {
 	var out []string
 	for _, row := range settings.Table {
 		out = append(out, row.Key)
@@ -128,19 +140,19 @@ func settingValues(*cobra.Command) []string {
 }
 
 // valuesOf returns the values of a setting that are known.
-func valuesOf(cmd *cobra.Command, key string) []string {
+func valuesOf(cmd *cobra.Command, key, word string) []string {
 	i := slices.IndexFunc(settings.Table, func(row settings.Setting) bool { return row.Key == key })
 	switch {
 	case i < 0:
 		return nil
 	case key == "model" || key == "stronger":
-		return modelValues(cmd)
+		return modelValues(cmd, word)
 	}
 	return settings.Table[i].Words
 }
 
 // taskValues returns the tasks of the configuration, in the form that run takes.
-func taskValues(cmd *cobra.Command) []string {
+func taskValues(cmd *cobra.Command, _ string) []string {
 	var out []string
 	if s, err := settings.Load(cmd); err == nil {
 		for _, name := range slices.Sorted(maps.Keys(s.Tasks)) {
@@ -150,7 +162,7 @@ func taskValues(cmd *cobra.Command) []string {
 	return out
 }
 
-func vendorValues(*cobra.Command) []string {
+func vendorValues(*cobra.Command, string) []string {
 	var out []string
 	for _, v := range schema.Vendors() {
 		out = append(out, string(v))
@@ -159,7 +171,7 @@ func vendorValues(*cobra.Command) []string {
 }
 
 // toolValues returns the names of the built-in tools and of the tools in the files of --tools.
-func toolValues(cmd *cobra.Command) []string {
+func toolValues(cmd *cobra.Command, _ string) []string {
 	var files []string
 	if list, ok := cmd.Flag("tools").Value.(pflag.SliceValue); ok {
 		files = cli.StartingWith(list.GetSlice(), "") // without duplicates: completion parses flags twice
@@ -176,7 +188,7 @@ func toolValues(cmd *cobra.Command) []string {
 const maxOffered = 50
 
 // runValues returns "latest" and the newest runs.
-func runValues(cmd *cobra.Command) []string {
+func runValues(cmd *cobra.Command, _ string) []string {
 	store, done, err := runstore.Open(cmd, false)
 	if err != nil {
 		return nil

@@ -15,6 +15,7 @@ import (
 	findingscmd "github.com/toolpost/toolpost/cmd/toolpost/internal/findings"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/openmodel"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/runstore"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/session"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/toolset"
 	"github.com/toolpost/toolpost/provider"
@@ -24,7 +25,7 @@ func New() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "List the keys, servers and programs found, the missing ones, and the remedies",
+		Short: "List the keys, servers and programs found, and what is missing",
 		Long: `Look at everything run and chat need: the configuration, keys in the environment, servers
 on this machine, agent programs, tools and the record of runs. No model is asked anything; the only
 requests go to the usual ports of this machine and ask which models are there.
@@ -65,6 +66,7 @@ func examine(cmd *cobra.Command) []findingscmd.Finding {
 	local := openmodel.FindLocal(cmd.Context(), &s.ModelOptions)
 	out = append(out, examineLocal(s.Local, local)...)
 	out = append(out, examineAgents(&s.ModelOptions, s.Redact)...)
+	out = append(out, examineEntries(cmd.Context(), &s.ModelOptions)...)
 	return append(out, examineModel(cmd.Context(), &s.ModelOptions, s.Sources["model"]), examineTools(&s.ToolOptions), examineStore(s.Journal))
 }
 
@@ -82,6 +84,35 @@ func examineCatalog() findingscmd.Finding {
 		return findingscmd.Finding{What: "models.yaml", State: findingscmd.Broken, Says: err.Error(), Fix: "correct the line it names"}
 	}
 	return findingscmd.Finding{What: "catalogue", State: findingscmd.OK, Says: fmt.Sprintf("%d models listed, any id is understood", len(c.Models())), Fix: ""}
+}
+
+// examineEntries names the entries of models.yaml that are about none of the models of the servers on this machine, and
+// about no vendor with a key.
+func examineEntries(ctx context.Context, o *settings.ModelOptions) []findingscmd.Finding {
+	c, err := cli.UserCatalog("")
+	if err != nil {
+		return nil // examineCatalog reports it
+	}
+	used := make(map[string]bool)
+	var names []string
+	for _, f := range openmodel.Usable(ctx, o) {
+		m := c.Lookup(f.ID)
+		for _, why := range m.Explain() {
+			used[why.Rule] = true
+		}
+		vendor, name, _ := strings.Cut(f.ID, "/")
+		if name != "…" && slices.Contains(settings.LocalServers, vendor) {
+			names = append(names, name)
+		}
+	}
+	var out []findingscmd.Finding
+	for _, e := range openmodel.Entries(c) {
+		if used[e.ID] || len(names) == 0 {
+			continue
+		}
+		out = append(out, findingscmd.Finding{What: "models.yaml", State: findingscmd.Missing, Says: e.ID + " matches no model that is served on this machine" + cli.DidYouMean(e.ID, names), Fix: e.From})
+	}
+	return out
 }
 
 // examineKeys lists the names of the keys that are set. It never shows a key.
@@ -137,8 +168,8 @@ func examineModel(ctx context.Context, o *settings.ModelOptions, source string) 
 	if !ok {
 		return findingscmd.Finding{What: "model", State: findingscmd.OK, Says: says, Fix: "a real one: set a key or start a server, see above"}
 	}
-	if route, err := opened.Explain(nil); err == nil {
-		says += "; tools: " + route.String()
+	if tools := session.Tools(opened); tools != "" {
+		says += "; it has " + tools
 	}
 	return findingscmd.Finding{What: "model", State: findingscmd.OK, Says: says, Fix: ""}
 }

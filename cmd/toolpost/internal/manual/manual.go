@@ -2,6 +2,7 @@
 package manual
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,28 +18,38 @@ import (
 // New returns the command man.
 func New() *cobra.Command {
 	var dir string
+	var install bool
 	cmd := &cobra.Command{
 		Use:   "man [COMMAND]...",
 		Short: "Print a manual page, or write all of them into a folder",
 		Long: `Prints the manual page of toolpost or of one of its commands. --out writes a page for
-each command, named like toolpost-models-show.1, where man finds it.`,
+each command, named like toolpost-models-show.1. --install writes them where man finds them.`,
 		Example: `  toolpost man run | man -l -
-  toolpost man --out ~/.local/share/man/man1`,
+  toolpost man --install`,
 		Args: cobra.ArbitraryArgs, // RunE checks them
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
+			if install {
+				home, err := os.UserHomeDir()
+				if err != nil {
+					return err
+				}
+				dir = filepath.Join(cli.Or(os.Getenv("XDG_DATA_HOME"), filepath.Join(home, ".local/share")), "man/man1")
+			}
 			if dir != "" {
 				return writeAll(cmd, root, dir)
 			}
 			found, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
-				return cli.Usagef(cmd, "unknown command %q", strings.Join(args, " "))
+				return cli.UnknownCommand(cmd, found, cmp.Or(strings.Join(rest, " "), strings.Join(args, " ")))
 			}
 			_, err = fmt.Fprint(cmd.OutOrStdout(), Page(found))
 			return err
 		},
 	}
 	cmd.Flags().StringVar(&dir, "out", "", "write all pages into this `FOLDER`")
+	cmd.Flags().BoolVar(&install, "install", false, "write all pages where man finds them: ~/.local/share/man/man1")
+	cmd.MarkFlagsMutuallyExclusive("out", "install")
 	return cmd
 }
 

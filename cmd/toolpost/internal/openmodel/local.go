@@ -174,61 +174,93 @@ func Open(ctx context.Context, o *settings.ModelOptions, f Choice, open func(str
 		m, err := open(there.ID)
 		return m, there, err
 	}
-	switch near := nearModel(ctx, o, f.ID); {
+	near, more := nearModel(ctx, o, f.ID)
+	switch {
+	case llm.KindOf(err) == llm.NotFound && strings.Contains(err.Error(), "nobody is known"):
+		err = misnamed{err, f.ID, near, more}
 	case near == "":
-	case llm.KindOf(err) == llm.NotFound:
-		err = misnamed{err, f.ID, near}
 	default:
 		err = fmt.Errorf("%w; did you mean %s?", err, near)
 	}
 	return nil, f, err
 }
 
-// misnamed is the error for an unknown model with a similar name. Its message leaves out the general help about model
-// names.
+// misnamed is the error for a model that nobody serves. Its message leaves out the list of all vendors.
 type misnamed struct {
 	error
-	id, near string
+	id   string
+	near string // the model that is probably meant
+	more string // what else helps
 }
 
 func (m misnamed) Error() string {
-	return fmt.Sprintf("nobody is known to serve %q; did you mean %s?", m.id, m.near)
+	said := fmt.Sprintf("nobody is known to serve %q", cli.InOneLine(m.id))
+	switch {
+	case m.more != "":
+		return said + "; " + m.more
+	case m.near != "":
+		return said + "; did you mean " + m.near + "?"
+	}
+	return said + "; put who serves it in front, like ollama/" + cli.InOneLine(m.id) + ", or an address, like http://host/v1#" + cli.InOneLine(m.id)
 }
 
 func (m misnamed) Unwrap() error { return m.error }
 
-// nearModel returns the known model closest to an id, "" if none is close.
-func nearModel(ctx context.Context, o *settings.ModelOptions, id string) string {
-	first := func(word string, names []string) string {
-		return strings.Join(near.Names(word, names, 1), "")
-	}
+// digits returns the digits of a name: versions and sizes are no misspellings.
+func digits(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, name)
+}
+
+// nearModel returns the known model closest to an id, "" if none is close, and for names in the style of Ollama what
+// can be done.
+func nearModel(ctx context.Context, o *settings.ModelOptions, id string) (like, more string) {
 	name, model, slash := strings.Cut(id, "/")
 	_, own := o.Providers[name]
 	if _, server := serverNamed(o, id); server || own && slash || strings.Contains(id, "://") {
-		return ""
+		return "", ""
 	}
 	switch {
 	case name == "sim" && slash:
-		return first(id, append(sim.Models(), "sim/offline"))
+		return near.Word(id, append(sim.Models(), "sim/offline")), ""
 	case slash:
-		vendor := first(name, slices.Sorted(maps.Keys(settings.Vendors())))
+		vendor := near.Word(name, slices.Sorted(maps.Keys(settings.Vendors())))
 		if vendor == "" || vendor == name {
-			return ""
+			return "", ""
 		}
-		return vendor + "/" + model
+		return vendor + "/" + model, ""
 	}
-	for _, f := range Usable(ctx, o) {
+	usable := Usable(ctx, o)
+	base, tag, _ := strings.Cut(id, ":")
+	var here []string // models of servers on this machine
+	for _, f := range usable {
+		vendor, model, _ := strings.Cut(f.ID, "/")
+		if !slices.Contains(settings.LocalServers, vendor) {
+			continue
+		}
+		if here = append(here, f.ID); tag == "" && strings.HasPrefix(model, base+":") { // qwen3 for qwen3:8b
+			return f.ID, ""
+		}
+	}
+	for _, f := range usable {
 		_, model, _ := strings.Cut(f.ID, "/")
-		if len(near.Names(id, []string{model}, 1)) > 0 {
-			return f.ID
+		if near.Word(id, []string{model}) != "" && digits(id) == digits(model) {
+			return f.ID, ""
 		}
 	}
-	if name, tag, _ := strings.Cut(id, ":"); name != "" && tag != "" { // the way Ollama writes names
-		return "ollama/" + id
+	if base != "" && tag != "" { // the way Ollama writes names
+		if len(here) == 0 {
+			return "ollama/" + id, "try ollama/" + id + ", which needs a running Ollama"
+		}
+		return "ollama/" + id, fmt.Sprintf("on this machine there are %s; 'ollama pull %s' would add it", strings.Join(here[:min(len(here), maxListed)], ", "), id)
 	}
 	var names []string
 	for _, m := range catalog.Default().Models() {
 		names = append(names, m.ID.Raw)
 	}
-	return first(id, names)
+	return near.Word(id, names), ""
 }

@@ -71,5 +71,5 @@ func onlyModel(ctx context.Context, srv unnamed, id string) (Choice, error) {
 	if len(models) > maxListed {
 		more = fmt.Sprintf("\n  and %d more", len(models)-maxListed)
 	}
-	return Choice{}, &llm.Error{Kind: llm.NotFound, Err: fmt.Errorf("%s has %d models; choose one:\n  %s%s", cli.InOneLine(id), len(models), strings.Join(shown, "\n  "), more)}
+	return Choice{}, &llm.Error{Kind: llm.NotFound, Err: fmt.Errorf("%s has %d models; choose one with -m:\n  %s%s", cli.InOneLine(id), len(models), strings.Join(shown, "\n  "), more)}
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/completion"
 	"github.com/toolpost/toolpost/internal/contain"
 	"github.com/toolpost/toolpost/tool/builtin"
 )
@@ -42,6 +43,7 @@ func untilSignal() context.Context {
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := New()
 	cli.StrictDefaults(root)
+	completion.AddInstall(root)
 	args, bare := bareAllow(args)
 	if bare {
 		fmt.Fprintln(stderr, "toolpost: --allow takes a list now, like --allow exec; --yes allows any tool. Alone, --allow goes with the next release")

@@ -46,7 +46,9 @@ Output is for people; --json makes it one JSON document, --batch reads JSON line
 and answers each with one line, in order, with errors in the row.
 
 Exit codes: 0 done; 1 the thing asked for failed; 2 wrong use; 3 a run waits for a person;
+4 with --strict, an answer from memory; 5 a tool kept failing and nobody was there to decide;
 130 interrupted by Ctrl-C, 143 by SIGTERM; 'serve' ends with 0 on both.
+
 Colour appears on a terminal only; NO_COLOR turns it off.`,
 		Example: `  toolpost run 'Search for "checkpoint" and read the file it shows'
   toolpost doctor
@@ -67,6 +69,7 @@ Colour appears on a terminal only; NO_COLOR turns it off.`,
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.SetFlagErrorFunc(cli.WrongFlag)
+	cli.AddHelp(root)
 	root.AddCommand(newVersion())
 	root.AddCommand(text.NewParse())
 	root.AddCommand(text.NewExplain())

@@ -20,7 +20,7 @@ import (
 func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "receipts",
-		Short: "Show, verify, sign, anchor and export what runs have left on record",
+		Short: "Show, verify, sign, anchor and export the records of runs",
 		Long: `A run leaves a chain of entries: what the model was asked and said, what a tool was
 about to do, and what it did. Changing, removing, adding or moving an entry breaks the
 chain.

@@ -545,6 +545,10 @@ func (r *runner) verdict(ctx context.Context, failed error) error {
 	}
 	err := view.Advised(failed)
 	if next := r.goOn(); next != "" {
+		switch llm.KindOf(failed) {
+		case llm.Unsupported, llm.Invalid, llm.NotFound, llm.TooLong: // the same model says the same again
+			next += " -m MODEL, with another model"
+		}
 		err = fmt.Errorf("%w\nThe run has not ended%s", err, next)
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -210,13 +211,20 @@ func (w *Session) Prefer(a *agent.Agent, task string) error {
 	return nil
 }
 
-// Announce returns the model and the reason for its choice, "" if the user named the model.
+// Announce returns lines about the model: the reason for its choice, unless the user named it, and what it is taken for
+// if the catalogue does not have it.
 func (w *Session) Announce() string {
+	var lines []string
 	switch {
 	case w.Found.ID == openmodel.OfflineID && w.Model == "":
-		return openmodel.OfflineID + ": " + w.Found.Why + "\nIt follows rules and is not a language model; 'toolpost doctor' says how to get one."
+		lines = append(lines, openmodel.OfflineID+": "+w.Found.Why, "It follows rules and is not a language model; 'toolpost doctor' says how to get one.")
 	case w.Model == "" || w.Found.ID != w.Model:
-		return w.Found.ID + ": " + w.Found.Why
+		lines = append(lines, w.Found.ID+": "+w.Found.Why)
 	}
-	return ""
+	for _, line := range []string{w.Custom(), w.misspelt()} {
+		if line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
 }

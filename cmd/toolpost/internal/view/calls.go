@@ -174,7 +174,7 @@ func (c *calls) ran(id string) bool {
 
 // progressText formats the progress of a call: a message, a count, or both.
 func progressText(ev invoke.Progress) string {
-	text := cli.InOneLine(ev.Message)
+	text := inLine(ev.Message)
 	switch {
 	case ev.Total > 0:
 		text = strings.TrimSpace(fmt.Sprintf("%s %g of %g", text, ev.Done, ev.Total))
@@ -203,7 +203,7 @@ func (c *calls) end(o invoke.Outcome) *Call {
 		v.note = ""
 	}
 	if o.Error != nil {
-		v.failed, v.result = true, fmt.Sprintf("%s: %s", o.Error.Code, cli.InOneLine(o.Error.Message))
+		v.failed, v.result = true, fmt.Sprintf("%s: %s", o.Error.Code, inLine(o.Error.Message))
 		return v
 	}
 	v.failed, v.result = o.Result.Failed, summary(o.Result, o.Receipt.Truncated)
@@ -265,7 +265,7 @@ func (v *Call) ShownArgs(width int) string {
 		}
 		text = strings.Join(order, " ")
 	}
-	limit := MaxArgs
+	limit := maxNote
 	if width > 0 {
 		limit = max(width/2, 20)
 	}
@@ -303,11 +303,11 @@ func summary(r llm.Result, cut bool) string {
 	case text == "":
 		return "nothing"
 	case lines == 1:
-		return cli.InOneLine(text)
+		return inLine(text)
 	}
 	first, _, _ := strings.Cut(text, "\n")
 	if cut { // line counts of a shortened result are not those of the tool's result
-		return cli.InOneLine(first) + " …"
+		return inLine(first) + " …"
 	}
-	return fmt.Sprintf("%d lines: %s …", lines, cli.InOneLine(first))
+	return fmt.Sprintf("%d lines: %s …", lines, inLine(first))
 }

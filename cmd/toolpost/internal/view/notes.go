@@ -23,17 +23,17 @@ import (
 func noteOf(ev llm.Event) string {
 	switch ev := ev.(type) {
 	case provider.RequestRetry:
-		return fmt.Sprintf("%s; trying again in %s, attempt %d of %d: %s", cli.KindWords(ev.Kind), cli.ShortDuration(ev.Wait), ev.Attempt+1, ev.Of, cli.InOneLine(ev.Problem))
+		return fmt.Sprintf("%s; trying again in %s, attempt %d of %d: %s", cli.KindWords(ev.Kind), cli.ShortDuration(ev.Wait), ev.Attempt+1, ev.Of, inLine(strings.TrimPrefix(cli.PlainText(ev.Problem), cli.KindWords(ev.Kind)+": ")))
 	case refine.AnswerRetry:
-		return fmt.Sprintf("asking again after %s, attempt %d of %d%s: %s", ev.Cause, ev.Attempt+1, ev.Max, After(cli.ShortDuration(ev.Delay), ev.Delay > 0), cli.InOneLine(ev.Error))
+		return fmt.Sprintf("asking again after %s, attempt %d of %d%s: %s", ev.Cause, ev.Attempt+1, ev.Max, After(cli.ShortDuration(ev.Delay), ev.Delay > 0), inLine(cli.PlainText(ev.Error)))
 	case refine.Recovery:
-		return fmt.Sprintf("asking the model to mend its answer, %d of %d (%s): %s", ev.Attempt, ev.Max, ev.Cause, cli.InOneLine(ev.Error))
+		return fmt.Sprintf("asking the model to mend its answer, %d of %d (%s): %s", ev.Attempt, ev.Max, ev.Cause, inLine(cli.PlainText(ev.Error)))
 	case agent.Switched:
-		return fmt.Sprintf("%s continues in place of %s: %s", ev.To, ev.From, cli.InOneLine(ev.Why))
+		return fmt.Sprintf("%s continues in place of %s: %s", ev.To, ev.From, inLine(cli.PlainText(ev.Why)))
 	case agent.Escalated:
 		return fmt.Sprintf("%s failed %d times; asking in another way (%s%s)", ev.Tool, ev.Attempt, ev.Strategy, After(ev.Model, ev.Model != ""))
 	case agent.LaneChosen:
-		return fmt.Sprintf("%s is run by: %s (%s)", ev.Tool, ev.Lane, cli.InOneLine(ev.Why))
+		return fmt.Sprintf("%s is run by: %s (%s)", ev.Tool, ev.Lane, inLine(ev.Why))
 	case agent.Found:
 		return "from now on also offered: " + strings.Join(ev.Tools, ", ")
 	case agent.Shortened:
@@ -47,7 +47,7 @@ func noteOf(ev llm.Event) string {
 			return fmt.Sprintf("%s, chosen by %s", ev.Action, ev.By)
 		}
 	case invoke.Stopped:
-		return "stopped: " + cli.InOneLine(ev.Reason)
+		return "stopped: " + inLine(ev.Reason)
 	case invoke.Decided:
 		if !ev.Allowed && !slices.Contains([]string{"policy", ByPerson, ByProgram}, ev.By) { // otherwise the result contains it
 			if ev.Prompt != "" {
@@ -57,6 +57,22 @@ func noteOf(ev llm.Event) string {
 		}
 	}
 	return ""
+}
+
+// maxNote limits a note and a line about a call. Terminals wrap notes and cut lines about calls at their width.
+const maxNote = 4000
+
+// inLine returns a text in one line, without characters that control a terminal.
+func inLine(text string) string {
+	return cli.OneLine(strings.Join(strings.Fields(cli.Printable(text)), " "), maxNote)
+}
+
+// bareID returns the id of a model without the address of its server.
+func bareID(id string) string {
+	if _, model, ok := strings.Cut(id, "#"); ok && strings.Contains(id, "://") {
+		return model
+	}
+	return id
 }
 
 // After returns the text after a comma if say is true, else "".
@@ -105,7 +121,7 @@ func Menu(p cli.Palette, c agent.Checkpoint, width int) string {
 		row("strategy", strategy(e, c.Attempt))
 	}
 	if c.Cause == agent.ToolFailed {
-		row("call", c.Call.Name+" "+cli.InOneLine(string(c.Call.Args)))
+		row("call", c.Call.Name+" "+inLine(string(c.Call.Args)))
 	}
 	row("it wrote", cli.FirstLine(c.Raw, 200))
 	return b.String()
@@ -172,7 +188,6 @@ var codeWords = map[llm.WarningCode]string{
 	llm.CallAsText:    "not run",
 	llm.EchoedCall:    "not run",
 	llm.Stripped:      "secret removed",
-	llm.UnknownModel:  "unknown model",
 	llm.RefusedCall:   "refused",
 	llm.FailedCall:    "failed",
 }
@@ -185,7 +200,11 @@ var featureWords = map[string]string{
 
 // warningText returns a warning in words: what it is about, and its detail.
 func warningText(w llm.Warning) string {
-	feature := cli.InOneLine(w.Feature)
+	if w.Code == llm.UnknownModel {
+		_, assumed, _ := strings.Cut(w.Detail, ": ")
+		return inLine(bareID(w.Feature)+" is not a model of the catalogue, so what it can do is not known; "+strings.TrimSuffix(assumed, "; models.yaml can say better")) + "; 'toolpost models probe' finds out"
+	}
+	feature := inLine(w.Feature)
 	if words := featureWords[feature]; words != "" {
 		feature = words
 	}
@@ -196,9 +215,9 @@ func warningText(w llm.Warning) string {
 		about = codeWords[w.Code]
 	}
 	if about == "" {
-		return cli.InOneLine(w.Detail)
+		return inLine(w.Detail)
 	}
-	detail := cli.InOneLine(w.Detail)
+	detail := inLine(w.Detail)
 	if words := codeWords[w.Code]; words != "" {
 		detail = strings.TrimPrefix(detail, words+" ")
 	}
@@ -282,5 +301,5 @@ func Advised(err error) error {
 
 // Effect describes a change in a few words.
 func Effect(e journal.SideEffect) string {
-	return cli.InOneLine(strings.ReplaceAll(e.Type, "_", " ") + ": " + e.Path)
+	return inLine(strings.ReplaceAll(e.Type, "_", " ") + ": " + e.Path)
 }

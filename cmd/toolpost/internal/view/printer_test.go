@@ -280,7 +280,7 @@ func TestQuietWarnings(t *testing.T) {
 	if quiet(llm.Warning{Code: llm.Degraded, Feature: "tools"}) {
 		t.Error("tools that are left out are not shown")
 	}
-	if got := warningText(llm.Warning{Code: llm.UnknownModel, Feature: "m", Detail: "unknown model (no family): assuming"}); got != "unknown model (m): (no family): assuming" {
+	if got := warningText(llm.Warning{Code: llm.UnknownModel, Feature: "m", Detail: "unknown model (no family): assuming no tools; models.yaml can say better"}); got != "m is not a model of the catalogue, so what it can do is not known; assuming no tools; 'toolpost models probe' finds out" {
 		t.Error(got)
 	}
 }
