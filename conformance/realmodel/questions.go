@@ -70,8 +70,13 @@ func own(file []byte) []Own {
 	return out
 }
 
-//go:embed testdata/everyday.jsonl
-var everydayFile []byte
+// Requests over the built-in tools. Those of fresh.jsonl were written by somebody who had not read the rules for small models.
+var (
+	//go:embed testdata/everyday.jsonl
+	everydayFile []byte
+	//go:embed testdata/fresh.jsonl
+	freshFile []byte
+)
 
 // Request is an everyday request over the built-in tools.
 type Request struct {
@@ -87,9 +92,14 @@ type Request struct {
 
 // Everyday returns requests that people make of the built-in tools. Those with an odd
 // index were held back while the rules for small models were written.
-func Everyday() []Request {
+func Everyday() []Request { return requests(everydayFile) }
+
+// Fresh returns requests that were written without knowledge of the rules for small models.
+func Fresh() []Request { return requests(freshFile) }
+
+func requests(file []byte) []Request {
 	var out []Request
-	dec := json.NewDecoder(bytes.NewReader(everydayFile))
+	dec := json.NewDecoder(bytes.NewReader(file))
 	for dec.More() {
 		var r Request
 		if err := dec.Decode(&r); err != nil {

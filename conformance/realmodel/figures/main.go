@@ -82,9 +82,9 @@ func (r *run) do(url, python, root string, sets []string, threads int) error {
 		return err
 	}
 	for _, set := range sets {
-		if set == "everyday" {
+		if set == "everyday" || set == "fresh" {
 			for _, way := range r.ways {
-				if err := r.everyday(way); err != nil {
+				if err := r.everyday(set, way); err != nil {
 					return err
 				}
 			}
@@ -198,7 +198,11 @@ func (r *run) ask(set, way string, questions []realmodel.Question) error {
 }
 
 // everyday asks everyday requests over the built-in tools.
-func (r *run) everyday(way string) error {
+func (r *run) everyday(set, way string) error {
+	requests := realmodel.Everyday()
+	if set == "fresh" {
+		requests = realmodel.Fresh()
+	}
 	model, err := r.client(way).Open("llamacpp+" + r.url + "/v1#SmolLM2-135M-Instruct")
 	if err != nil {
 		return err
@@ -210,7 +214,7 @@ func (r *run) everyday(way string) error {
 	zero := 0.0
 	start := time.Now()
 	var asked, named, right [2]int
-	for i, q := range realmodel.Everyday() {
+	for i, q := range requests {
 		if r.limit > 0 && i >= r.limit {
 			break
 		}
@@ -234,8 +238,13 @@ func (r *run) everyday(way string) error {
 		}
 	}
 	for half, name := range []string{"tuned", "held back"} {
+		if set == "fresh" && half == 0 {
+			name = "even"
+		} else if set == "fresh" {
+			name = "odd"
+		}
 		n := float64(max(asked[half], 1))
-		fmt.Printf("%-14s %-7s %4d requests, %s: right tool %.1f %%, right call %.1f %%; %.0f s\n", "everyday", way, asked[half], name, 100*float64(named[half])/n, 100*float64(right[half])/n, time.Since(start).Seconds())
+		fmt.Printf("%-14s %-7s %4d requests, %s: right tool %.1f %%, right call %.1f %%; %.0f s\n", set, way, asked[half], name, 100*float64(named[half])/n, 100*float64(right[half])/n, time.Since(start).Seconds())
 	}
 	return nil
 }

@@ -29,7 +29,12 @@ type everydayRequest struct {
 
 func everyday(t testing.TB) []everydayRequest {
 	t.Helper()
-	data, err := os.ReadFile("../../../conformance/realmodel/testdata/everyday.jsonl")
+	return requestsIn(t, "everyday.jsonl")
+}
+
+func requestsIn(t testing.TB, file string) []everydayRequest {
+	t.Helper()
+	data, err := os.ReadFile("../../../conformance/realmodel/testdata/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -188,6 +188,7 @@ var tooling = strings.Fields("go make node gem bundle composer php")
 
 // Words around a command in a sentence: those that end it, and those that come before it.
 var (
+	building = strings.Fields("build compile test install run lint format check start deploy")
 	stops    = strings.Fields("and to for then please say says print prints show shows tell so because if when before after return returns output outputs report reports mean means does do in on from into now again here")
 	starting = strings.Fields("run execute start launch use invoke")
 	via      = strings.Fields("with using via by")
@@ -205,12 +206,12 @@ func (r *taskReader) run() (task, bool) {
 	}
 	at := func(i int) []string { return commandLine(fields[i:]) }
 	for i, w := range r.words { // with go test
-		if slices.Contains(via, w) && i+1 < len(fields) && (isProgram(r.words[i+1], false) || i+2 < len(fields) && slices.Contains(tooling, r.words[i+1])) && r.words[i+1] == unwrapped(fields[i+1]) {
+		if slices.Contains(via, w) && i+1 < len(fields) && (isProgram(r.words[i+1], false) || (i+2 < len(fields) || r.starts(building...)) && slices.Contains(tooling, r.words[i+1])) && r.words[i+1] == unwrapped(fields[i+1]) {
 			return runTask(why, at(i+1)), true
 		}
 	}
 	for i, w := range r.words { // run go test
-		sure := w == "run" || w == "execute" || i+2 < len(fields) && slices.Contains(tooling, r.words[min(i+1, len(fields)-1)])
+		sure := w == "run" || w == "execute" || i+2 < len(fields) && (slices.Contains(tooling, r.words[min(i+1, len(fields)-1)]) || strings.HasPrefix(fields[i+2], "-"))
 		if slices.Contains(starting, w) && i+1 < len(fields) && isProgram(r.words[i+1], sure) {
 			return runTask(why, at(i+1)), true
 		}
@@ -315,15 +316,15 @@ func (r *taskReader) places() []string {
 var webPhrases = []string{"search the web", "search the internet", "web search", "search online", "look up online", "look online", "on the web", "on the internet", "online"}
 
 // recent are words for what a model cannot know from memory.
-var recent = strings.Fields("today tonight currently current latest newest recent news")
+var recent = strings.Fields("today tonight yesterday tomorrow currently current latest newest recent news")
 
 // web: the request says to search the web, or asks for what changes every day.
 func (r *taskReader) web() (task, bool) {
-	if len(r.files)+len(r.folders)+len(r.globs) > 0 || r.says("file", "files", "folder", "directory", "code", "repository", "project") {
+	if len(r.files)+len(r.folders)+len(r.globs) > 0 || r.says("file", "files", "folder", "directory", "code", "repository", "project") || r.says("yesterday", "tomorrow") && r.says("i", "we", "my", "our", "you") {
 		return task{}, false
 	}
 	phrased := r.says(webPhrases...) || r.starts("google")
-	if !phrased && !(r.says(recent...) && r.starts(append([]string{"is", "are", "find", "show", "get", "look"}, interrogatives...)...)) && !r.says("what's") {
+	if !phrased && !(r.says(recent...) && r.starts(append([]string{"is", "are", "any", "find", "show", "get", "look"}, interrogatives...)...)) && !r.says("what's") {
 		return task{}, false
 	}
 	if !phrased && !r.says(recent...) {
@@ -403,9 +404,17 @@ func bareText(s string) string {
 
 var clauseEnd = pattern(`[,;:] | and |\. `)
 
-// splitClauses splits at the commas and colons of a sentence.
+// splitClauses splits at the commas and colons of a sentence, but not inside quotes.
 func splitClauses(text string) []string {
-	return clauseEnd().Split(text, -1)
+	var out []string
+	start := 0
+	for _, m := range clauseEnd().FindAllStringIndex(text, -1) {
+		if strings.Count(text[start:m[0]], `"`)%2 == 1 {
+			continue
+		}
+		out, start = append(out, text[start:m[0]]), m[1]
+	}
+	return append(out, text[start:])
 }
 
 // without returns the text without a file and the words that lead to it.
@@ -417,7 +426,7 @@ func (r *taskReader) without(file string) string {
 
 // write: a text goes into a file that is named as its place.
 func (r *taskReader) write() (task, bool) {
-	if len(r.files) != 1 || !r.starts(append([]string{"add", "new"}, writes...)...) {
+	if len(r.files) != 1 || !r.starts(append([]string{"add", "new"}, writes...)...) && !strings.HasPrefix(r.lower, "start a ") {
 		return task{}, false
 	}
 	re := regexp.MustCompile(`(?i)\b(of|about|from|for|in|on)\s+(?:the\s+file\s+)?["'` + "`" + `]?` + regexp.QuoteMeta(r.files[0]))
@@ -461,12 +470,15 @@ var (
 	isThere = pattern(`(?i)\bis (?:the )?(?:string|word|text|value) (.+?) (?:hard-coded|used|mentioned|anywhere|in )`)
 )
 
+// grepLine is a command line of grep.
+var grepLine = pattern(`^grep (?:-\w+ )*("[^"]+"|'[^']+'|[^\s-]\S*)(?: ([\w./~-]+))?$`)
+
 // search: the request looks for a text in files.
 func (r *taskReader) search() (task, bool) {
 	if len(r.files) > 0 || !r.says(searching...) || (r.says("folders", "directories") || r.says("files") && r.says("named", "called")) && !r.says("containing", "mention") {
 		return task{}, false
 	}
-	about := r.says("file", "files", "code", "project", "repo", "repository", "folder", "directory", "logs", "log", "lines", "line", "source", "codebase", "grep", "comments", "comment", "function", "class", "method", "variable")
+	about := r.says("file", "files", "code", "project", "repo", "repository", "folder", "directory", "logs", "log", "lines", "line", "source", "codebase", "grep", "comments", "comment", "function", "class", "method", "variable") || r.says("word", "phrase", "string") && r.starts("search", "find", "look")
 	t := task{deed: searchesFiles, reason: "the request looks for a text in files", text: map[takes]string{}}
 	rest, folder := r.folderOf(r.text)
 	if folder != "" {
@@ -479,6 +491,13 @@ func (r *taskReader) search() (task, bool) {
 	rest = strings.TrimRight(strings.TrimSpace(rest), " .?!")
 	rest = strings.TrimSuffix(strings.TrimSuffix(rest, " in this project"), " in the code")
 	needle := ""
+	if m := grepLine().FindStringSubmatch(r.text); m != nil {
+		t.sure, t.text[takesQuery] = true, bareText(m[1])
+		if m[2] != "" {
+			t.text[takesPlace] = m[2]
+		}
+		return t, true
+	}
 	if q := anyQuoted(rest); q != "" {
 		needle = q
 	}
@@ -494,7 +513,7 @@ func (r *taskReader) search() (task, bool) {
 	if needle == "" {
 		return task{}, false
 	}
-	if code := codeWords(needle); len(code) == 1 && (!strings.Contains(needle, " ") || !r.starts("search", "grep", "look", "find") || r.says("comments", "comment", "uses", "use", "references", "usages")) {
+	if code := codeWords(needle); len(code) == 1 && (!strings.Contains(needle, " ") || !r.starts("search", "grep", "look", "find") || r.says("comments", "comment", "uses", "use", "references", "usages", "place", "places", "called", "defined")) {
 		needle = code[0]
 		about = true
 	}
@@ -569,7 +588,7 @@ var (
 	folderPlain  = pattern(`(?i),? ?\b(?:in|below|under|inside|within)\s+(?:the\s+)?([a-z][\w.~-]*(?:/[\w.~-]*)*|~?/[\w./~-]+)\s*[.?!]*$`)
 	folderObject = pattern(`(?i)\b(?:folder|directory)\s+["'` + "`" + `]?([\w./~-]+/?)`)
 	searchIn     = pattern(`(?i)\b(?:search|grep|scan)\s+([a-z][\w./~-]*)\s+for\b`)
-	notFolder    = strings.Fields("here there this that it them general detail short total order which what files file folder directory project code repo repository root english german one sentence words it's production memory structure")
+	notFolder    = strings.Fields("here there this that it them general detail short total order which what files file folder directory project code repo repository root english german one sentence words it's production memory structure tree listing contents")
 )
 
 // folderOf returns the folder that a request names, and the request without it.

@@ -150,8 +150,8 @@ func newModel(ctx context.Context, w *session.Session, p cli.Palette, yes bool) 
 	if !strings.HasPrefix(note, w.Found.ID+": ") {
 		c.log.Add(view.Noted, w.Found.ID+", "+w.Found.Why)
 	}
-	for line := range strings.Lines(note) {
-		c.log.Add(view.Noted, strings.TrimSuffix(line, "\n"))
+	if note != "" {
+		c.log.Add(view.Noted, note)
 	}
 	return c
 }

@@ -18,9 +18,11 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/mcpservers"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/toolset"
+	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/mcpbridge/client"
 	"github.com/toolpost/toolpost/mcpbridge/config"
+	"github.com/toolpost/toolpost/tool"
 )
 
 func New() *cobra.Command {
@@ -195,7 +197,7 @@ func newMCPCall() *cobra.Command {
 		Use:   "call SERVER TOOL [ARGUMENTS|-]",
 		Short: "Validate and run one call of a server's tool, without a model",
 		Long: `Run one call as a model's would be run: validated, decided on by the policy, under a
-timeout, and print what a model would see. A tool that does not promise to only read, in the
+timeout, and print its result. A tool that does not promise to only read, in the
 words of a server that is trusted, needs --yes. ARGUMENTS is a JSON object; - reads it from
 standard input. Characters that could steer a terminal are shown as signs; --json has the
 result as it is.`,
@@ -237,6 +239,9 @@ result as it is.`,
 			if err != nil {
 				return err
 			}
+			if o.Error != nil && !asJSON {
+				return failedCall(args[1], o.Outcome, ownNames(servers, set))
+			}
 			return toolset.PrintOutcome(cmd, o, asJSON, toolset.CleanLines)
 		},
 	}
@@ -244,6 +249,33 @@ result as it is.`,
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "allow any tool")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print result, receipt and error as one JSON object")
 	return cmd
+}
+
+// ownNames returns the names of the tools as their server calls them.
+func ownNames(servers *client.Servers, set *tool.Set) []string {
+	var names []string
+	for _, offered := range set.Names() {
+		if _, own, _ := servers.Original(offered); own != "" {
+			names = append(names, own)
+		}
+	}
+	return names
+}
+
+// failedCall describes a failed call to the person who made it. The words for models are in the result of --json.
+func failedCall(name string, o invoke.Outcome, names []string) error {
+	e := o.Error
+	name = cli.InOneLine(name)
+	message := strings.TrimSpace(cli.Printable(e.Message))
+	switch {
+	case !slices.Contains(names, name):
+		return fmt.Errorf("there is no tool %s%s\nThe server has %s", name, cli.DidYouMean(name, names), cli.OneLine(strings.Join(names, ", "), 1000))
+	case e.Code == tool.Permission && o.Receipt.Attempts == 0:
+		return fmt.Errorf("%s was not run: it may change things, because its server does not promise that it only reads; allow it with --yes", name)
+	case o.Receipt.Attempts == 0:
+		return fmt.Errorf("%s was not run: %s\n'toolpost mcp tools SERVER' shows its parameters", name, message)
+	}
+	return fmt.Errorf("%s was run and failed: %s", name, message)
 }
 
 func NewDoctor() *cobra.Command {
