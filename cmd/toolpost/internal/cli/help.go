@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -24,7 +25,7 @@ func AddHelp(root *cobra.Command) {
 }
 
 func writeHelp(w io.Writer, cmd *cobra.Command) {
-	fmt.Fprintf(w, "%s\n\n%s", filled(strings.TrimSpace(Or(cmd.Long, cmd.Short))), usage(cmd))
+	fmt.Fprintf(w, "%s\n\n%s", filled(strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short))), usage(cmd))
 }
 
 // filled wraps the paragraphs of a text. Paragraphs with indented lines keep their lines.

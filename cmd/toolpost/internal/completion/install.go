@@ -2,6 +2,7 @@ package completion
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -23,7 +24,7 @@ type place struct {
 var places = map[string]place{
 	"bash": {
 		func(home string) string {
-			return filepath.Join(cli.Or(os.Getenv("XDG_DATA_HOME"), filepath.Join(home, ".local/share")), "bash-completion/completions/toolpost")
+			return filepath.Join(cmp.Or(os.Getenv("XDG_DATA_HOME"), filepath.Join(home, ".local/share")), "bash-completion/completions/toolpost")
 		},
 		func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },
 		"Open a new shell. It needs the package bash-completion.",
@@ -35,7 +36,7 @@ var places = map[string]place{
 	},
 	"fish": {
 		func(home string) string {
-			return filepath.Join(cli.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "fish/completions/toolpost.fish")
+			return filepath.Join(cmp.Or(os.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "fish/completions/toolpost.fish")
 		},
 		func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
 		"Open a new shell.",

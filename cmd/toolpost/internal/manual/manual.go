@@ -34,7 +34,7 @@ each command, named like toolpost-models-show.1. --install writes them where man
 				if err != nil {
 					return err
 				}
-				dir = filepath.Join(cli.Or(os.Getenv("XDG_DATA_HOME"), filepath.Join(home, ".local/share")), "man/man1")
+				dir = filepath.Join(cmp.Or(os.Getenv("XDG_DATA_HOME"), filepath.Join(home, ".local/share")), "man/man1")
 			}
 			if dir != "" {
 				return writeAll(cmd, root, dir)
