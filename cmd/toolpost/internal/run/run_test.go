@@ -338,7 +338,7 @@ func TestRunAsksFirst(t *testing.T) {
 		t.Errorf("not offered, and yet: %+v", r)
 	}
 	r = programtest.Run(t, "", "run", "-m", "sim/script:write.txtar", "--allow", "write", "write")
-	if exists("new.txt") || !strings.Contains(r.ErrOut, "permission: ") {
+	if exists("new.txt") || !strings.Contains(r.ErrOut, "refused") {
 		t.Errorf("nobody was asked: %+v", r)
 	}
 	r = programtest.Run(t, "", "run", "-m", "sim/script:write.txtar", "--allow", "write", "--yes", "write")

@@ -15,6 +15,7 @@ import (
 	"github.com/toolpost/toolpost/internal/js"
 	"github.com/toolpost/toolpost/invoke"
 	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/tool"
 )
 
 // phase is the progress of a call.
@@ -203,11 +204,30 @@ func (c *calls) end(o invoke.Outcome) *Call {
 		v.note = ""
 	}
 	if o.Error != nil {
-		v.failed, v.result = true, fmt.Sprintf("%s: %s", o.Error.Code, inLine(o.Error.Message))
+		v.failed, v.result = true, failureText(o.Error)
 		return v
 	}
 	v.failed, v.result = o.Result.Failed, summary(o.Result, o.Receipt.Truncated)
 	return v
+}
+
+// failureWords begin the text of a call's failure, for the codes whose messages do not explain themselves.
+var failureWords = map[tool.Code]string{
+	tool.Execution: "failed", tool.RateLimit: "too many requests", tool.Network: "no connection",
+	tool.ModelRefusal: "declined", tool.Uncertain: "not known whether it took effect",
+}
+
+// failureText describes the failure of a call to the person who watches it.
+func failureText(e *tool.Error) string {
+	text := inLine(e.Message)
+	if e.Code == tool.Permission {
+		text = strings.Replace(text, ByPerson+" refused it", "you refused it", 1)
+		text = strings.Replace(text, ByProgram+" refused it", "refused", 1)
+	}
+	if words := failureWords[e.Code]; words != "" {
+		return words + ": " + text
+	}
+	return text
 }
 
 // Spinner holds the frames of the progress animation.

@@ -27,7 +27,7 @@ func noteOf(ev llm.Event) string {
 	case refine.AnswerRetry:
 		return fmt.Sprintf("asking again after %s, attempt %d of %d%s: %s", ev.Cause, ev.Attempt+1, ev.Max, After(cli.ShortDuration(ev.Delay), ev.Delay > 0), inLine(cli.PlainText(ev.Error)))
 	case refine.Recovery:
-		return fmt.Sprintf("asking the model to mend its answer, %d of %d (%s): %s", ev.Attempt, ev.Max, ev.Cause, inLine(cli.PlainText(ev.Error)))
+		return fmt.Sprintf("asking the model to mend its answer, %d of %d: %s", ev.Attempt, ev.Max, inLine(strings.TrimPrefix(cli.PlainText(ev.Error), string(ev.Cause)+": ")))
 	case agent.Switched:
 		return fmt.Sprintf("%s continues in place of %s: %s", ev.To, ev.From, inLine(cli.PlainText(ev.Why)))
 	case agent.Escalated:

@@ -65,8 +65,8 @@ func TestPlainPipe(t *testing.T) {
 	}
 	want := `· context: one (and 1 more)
 ✓ read_file path=a.txt · 12 ms · 3 lines: first … · repaired trailing-comma
-✗ list_files · 1.5 s · timeout: it took too long · attempt 1 failed (timeout), again in 1.0 s
-· asking the model to mend its answer, 1 of 2 (validation): path is missing
+✗ list_files · 1.5 s · it took too long · attempt 1 failed (timeout), again in 1.0 s
+· asking the model to mend its answer, 1 of 2: path is missing
 `
 	if d := cmp.Diff(want, log.String()); d != "" {
 		t.Errorf("what is done:\n%s", d)
@@ -154,9 +154,9 @@ func TestTranscript(t *testing.T) {
 I will look.
 
 ✓ read_file path=a.txt · 12 ms · 3 lines: first … · repaire…
-✗ list_files · 1.5 s · timeout: it took too long · attempt …
-· asking the model to mend its answer, 1 of 2 (validation):
-  path is missing
+✗ list_files · 1.5 s · it took too long · attempt 1 failed …
+· asking the model to mend its answer, 1 of 2: path is
+  missing
 
 It says ␛]0;title␇first.`
 	if d := cmp.Diff(want, strings.Join(tr.Lines(60, 0, time.Now()), "\n")); d != "" {
