@@ -83,7 +83,7 @@ func TestModelWithoutProvider(t *testing.T) {
 		{"llama3.2", "ollama/llama3.2:latest", ""},
 		{"qwen3:8c", "", "did you mean ollama/qwen3:8b?"},
 		{"qwen3", "", "did you mean ollama/qwen3:8b?"},
-		{"qwen3:4b", "", "on this machine there are ollama/qwen3:8b, ollama/llama3.2:latest; 'ollama pull qwen3:4b' would add it"},
+		{"qwen3:4b", "", "'ollama pull qwen3:4b' would add it"},
 		{"foo", "", `nobody is known to serve "foo"; put who serves it in front, like ollama/foo, or an address, like http://host/v1#foo`},
 		{"ollma/qwen3:8b", "", "did you mean ollama/qwen3:8b?"},
 		{"ollma/qwen3:8b", "", `nobody is known to serve "ollma/qwen3:8b"; did`}, // without a list of all vendors
