@@ -30,7 +30,7 @@ import (
 type Agent struct {
 	Name, Title string
 	Format      string   // wire format; "" means chat
-	Program     string   // that is launched; "" if it has a window of its own
+	Program     string   // to launch; "" for an agent with its own window
 	Files       []File   // configuration files
 	Env         []string // variables, as NAME=value
 	Run         []string // command
@@ -46,18 +46,18 @@ type File struct {
 	Path, Format, Tree string
 }
 
-// Launch is how an agent is told on its command line and in its environment, so that its files stay as they are.
+// Launch configures an agent by its command line and its environment. Its files do not change.
 type Launch struct {
 	Args    []string // before the arguments of the user
 	Alone   []string // arguments if the user gives none
 	Env     []string // in addition to Agent.Env
 	Without []string // variables that it does not get
 	// Overlay is a variable that names the folder of the configuration, and OverlayOf the usual folder. The agent gets a
-	// folder with links to everything in it but the files of the agent, which are edited copies.
+	// folder with edited copies of its files, and links to everything else in that folder.
 	Overlay, OverlayOf string
 }
 
-// Model is a name of a gateway, and what is known of its model. Zero values are unknown.
+// Model is a name of a gateway, with facts about its model. Zero values are unknown.
 type Model struct {
 	Name            string
 	Context, Output int
@@ -115,7 +115,7 @@ func (a Agent) Configs(v Values) ([]Config, error) {
 	return out, nil
 }
 
-// expanded repeats what has the placeholder {NAME} for each model, and puts the variables in.
+// expanded repeats each value with the placeholder {NAME} for each model, and replaces the variables.
 func expanded(tree any, v Values, a Agent) any {
 	each := func(x any) (list []any) {
 		for _, m := range v.All {

@@ -22,7 +22,7 @@ const maxFile = 4 << 20
 type format struct {
 	text func(tree any) string                               // a new file
 	edit func(text string, with any) (out string, err error) // a file with the values of a tree
-	read func(text string) (tree any, err error)             // nil if trees of the format have no default values
+	read func(text string) (tree any, err error)             // nil if the format lacks default values
 }
 
 var formats = map[string]format{
@@ -42,7 +42,7 @@ type Config struct {
 // Text returns the content of a new file.
 func (c Config) Text() string { return c.format.text(missing(nil, c.tree)) }
 
-// Edited returns the content of a file with the values of the configuration. Everything else stays as it is.
+// Edited returns the content of a file with the values of the configuration. Everything else is unchanged.
 func (c Config) Edited(old []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(bytes.TrimPrefix(old, []byte("\ufeff")))) == 0 {
 		return []byte(c.Text()), nil
@@ -72,9 +72,9 @@ func (c Config) Edited(old []byte) ([]byte, error) {
 	return []byte(out), nil
 }
 
-// Written says what Write did.
+// Written is the result of Write.
 type Written struct {
-	File, Backup string // Backup is "" if there was no file before
+	File, Backup string // Backup is "" for a new file
 	Changed      bool
 }
 
@@ -165,7 +165,7 @@ func dotenvValue(v any) string {
 	return scalar(v)
 }
 
-// editDotenv replaces the lines of variables, and adds those that are missing.
+// editDotenv replaces the lines of variables, and adds missing ones.
 func editDotenv(text string, with any) (string, error) {
 	o, _ := with.(object)
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")

@@ -165,7 +165,7 @@ func (r *jsonReader) scalar() (any, error) {
 	return v, nil
 }
 
-// editJSON merges a tree into the text of a file. Everything else of the text stays as it is.
+// editJSON merges a tree into the text of a file. The rest of the text is unchanged.
 func editJSON(text string, with any) (string, error) {
 	root, err := parseJSON(text)
 	if err != nil {

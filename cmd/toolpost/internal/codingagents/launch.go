@@ -26,7 +26,7 @@ func (p Prepared) Environ(base []string) []string {
 	return append(out, p.Env...)
 }
 
-// Prepare writes what an agent needs into a folder of its own. Its usual files are read, and stay as they are.
+// Prepare writes the files of an agent into a separate folder. Its usual files are only read.
 func (a Agent) Prepare(dir string, v Values) (p Prepared, err error) {
 	configs, err := a.Configs(v)
 	if err != nil {

@@ -6,7 +6,7 @@ import "github.com/toolpost/toolpost/wire"
 const litellmModels = `{"openai/{NAME}": {"litellm_provider": "openai", "mode": "chat", "max_input_tokens": "{CONTEXT}", "max_output_tokens": "{OUTPUT}",
 	"input_cost_per_token": "{IN1}", "output_cost_per_token": "{OUT1}", "supports_function_calling": true}}`
 
-// All holds the agents. conformance/run agents tries those that can be installed from a package registry.
+// All holds the agents. conformance/run agents tries the agents that a package registry has.
 var All = []Agent{
 	{
 		Name: "claude-code", Title: "Claude Code", Format: wire.Messages, Program: "claude",

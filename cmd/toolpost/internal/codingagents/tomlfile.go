@@ -169,7 +169,7 @@ func valueEnd(lines []string, line, at int) (int, error) {
 	return 0, fmt.Errorf("a value has no end")
 }
 
-// editTOML merges a tree into the text of a file. Everything else of the text stays as it is.
+// editTOML merges a tree into the text of a file. The rest of the text is unchanged.
 func editTOML(text string, with any) (string, error) {
 	o, ok := with.(object)
 	if !ok {
@@ -246,7 +246,7 @@ func (t *tomlLines) set(text string, values object, path string) (string, error)
 	return strings.Join(lines, "\n"), nil
 }
 
-// inAnotherForm reports whether a table is written as dotted keys, as an inline table or as a list, which are not edited.
+// inAnotherForm reports whether a table is written as dotted keys, as an inline table or as a list. Such tables are not edited.
 func (t *tomlLines) inAnotherForm(path string) bool {
 	if path == "" {
 		return false
@@ -267,7 +267,7 @@ func (t *tomlLines) inAnotherForm(path string) bool {
 
 var tomlComment = regexp.MustCompile(`^\s*(#.*)?$`)
 
-// sameTOML reports whether an entry already has a value, and returns the comment behind it.
+// sameTOML reports whether an entry already has a value, and returns the comment after it.
 func sameTOML(lines []string, value string) (same bool, comment string) {
 	line := strings.TrimSuffix(lines[len(lines)-1], "\r")
 	_, rest, _ := strings.Cut(line, "=")

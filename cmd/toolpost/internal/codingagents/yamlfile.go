@@ -79,7 +79,7 @@ func readYAML(text string) (any, error) {
 	return parseTree(string(b))
 }
 
-// editYAML merges a tree into the text of a file. Everything else of the text stays as it is.
+// editYAML merges a tree into the text of a file. The rest of the text is unchanged.
 func editYAML(text string, with any) (string, error) {
 	before, err := readYAML(text)
 	if err != nil {
@@ -121,7 +121,7 @@ func yamlMerge(lines []string, from, to int, before, with any) ([]string, error)
 			return nil, errByHand
 		}
 		var added []string
-		for _, m := range slices.Backward(with) { // from the end, so that the places of earlier lines stay
+		for _, m := range slices.Backward(with) { // from the end, because the numbers of earlier lines then stay valid
 			if _, ok := old.get(m.key); !ok {
 				added = append(strings.Split(strings.TrimSuffix(yamlText(object{m}, pad), "\n"), "\n"), added...)
 			}
@@ -166,7 +166,7 @@ func yamlMerge(lines []string, from, to int, before, with any) ([]string, error)
 			if !ok {
 				continue
 			}
-			// The dash becomes white space for a moment, so that the element is a mapping.
+			// The element is read as a mapping, with white space in place of the dash.
 			first := lines[p.start]
 			lines[p.start] = first[:indent] + " " + first[indent+1:]
 			var err error
@@ -251,7 +251,7 @@ func yamlParts(lines []string, from, to int) (parts []yamlPart, indent int) {
 
 var yamlTail = regexp.MustCompile(`\s+#.*$`)
 
-// yamlComment returns the comment behind a value of one line.
+// yamlComment returns the comment after a value of one line.
 func yamlComment(lines []string, value int) string {
 	if len(lines) != 1 {
 		return ""

@@ -45,8 +45,8 @@ func addKeysFlags(cmd *cobra.Command) {
 // StoreName returns the store of keys from --keys, the environment or the configuration, "" if there is none.
 func StoreName(cmd *cobra.Command, c *settings.GatewayConfig) (string, error) {
 	if f := cmd.Flag("keys"); f != nil && f.Changed {
-		if settings.IsPostgres(f.Value.String()) && settings.HasPassword(f.Value.String()) {
-			return "", cli.Usagef(cmd, "%s", strings.Replace(settings.PasswordShown, "TOOLPOST_STORE", StoreEnv, 1))
+		if err := settings.NoPassword(cmd, "keys", f.Value.String(), StoreEnv); err != nil {
+			return "", err
 		}
 		return f.Value.String(), nil
 	}

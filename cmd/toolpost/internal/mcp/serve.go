@@ -306,11 +306,11 @@ func (f *mcpServe) say(cmd *cobra.Command, text string) {
 // options returns the options that own tools and a relayed server share: the policy and the record.
 func (f *mcpServe) options(cmd *cobra.Command, w *session.Session) (serve.ServiceOptions, error) {
 	var o serve.ServiceOptions
-	if flag := cmd.Flag("journal"); flag.Changed && settings.IsPostgres(w.Journal) && settings.HasPassword(w.Journal) {
-		return o, cli.Usagef(cmd, "%s", settings.PasswordShown)
+	err := settings.NoPassword(cmd, "journal", w.Journal, settings.StoreEnv)
+	if err != nil {
+		return o, err
 	}
 	var done func()
-	var err error
 	if w.Store, done, err = runstore.OpenAt(w.Journal, true); err != nil {
 		return o, fmt.Errorf("the record of runs: %w", err)
 	}

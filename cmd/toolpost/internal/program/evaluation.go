@@ -28,8 +28,8 @@ func evaluationHost() evaluate.Host {
 		Models:      evaluatedModels,
 		Evaluations: settings.EvaluationsDir,
 		Open: func(cmd *cobra.Command, name string, create bool) (evaluate.Store, func(), error) {
-			if settings.IsPostgres(name) && settings.HasPassword(name) {
-				return nil, nil, cli.Usagef(cmd, "%s", settings.PasswordShown)
+			if err := settings.NoPassword(cmd, "journal", name, settings.StoreEnv); err != nil {
+				return nil, nil, err
 			}
 			return runstore.OpenAt(name, create)
 		},

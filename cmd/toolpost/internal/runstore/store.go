@@ -53,8 +53,8 @@ func Open(cmd *cobra.Command, create bool) (store Store, done func(), err error)
 	if err != nil {
 		return nil, nil, err
 	}
-	if f := cmd.Flag("journal"); f != nil && f.Changed && settings.IsPostgres(name) && settings.HasPassword(name) {
-		return nil, nil, cli.Usagef(cmd, "%s", settings.PasswordShown)
+	if err := settings.NoPassword(cmd, "journal", name, settings.StoreEnv); err != nil {
+		return nil, nil, err
 	}
 	return OpenAt(name, create)
 }

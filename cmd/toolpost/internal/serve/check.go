@@ -50,7 +50,7 @@ func outside(name string, err error) error {
 
 // check runs all checks of the settings.
 func (x *examination) check() (setup gateway.Setup) {
-	x.addr = cmp.Or(x.addrFlag, x.s.Gateway.Addr, DefaultAddr)
+	x.addr = cmp.Or(x.options.addr, x.s.Gateway.Addr, DefaultAddr)
 	x.keys, x.keysErr = keys.StoreName(x.cmd, &x.s.Gateway)
 	for _, err := range x.s.Problems() {
 		x.AddError(err)
@@ -98,7 +98,7 @@ func (x *examination) addresses() {
 		for _, other := range rows[:i] {
 			if _, port, err := net.SplitHostPort(other.addr); err == nil && port != "0" && (here(row.addr, other.addr) || here(other.addr, row.addr)) {
 				name := strings.TrimPrefix(other.path, "gateway.")
-				if i == 1 && x.addrFlag != "" {
+				if i == 1 && x.options.addr != "" {
 					name = "--addr"
 				}
 				x.Wrong(row.path, "%s is already the address of %s (%s); use another port", row.addr, name, other.addr)
@@ -109,7 +109,7 @@ func (x *examination) addresses() {
 
 // ofAddr places a problem with an address at its setting. The address of clients may come from a flag.
 func (x *examination) ofAddr(path string, err error) error {
-	if path == "gateway.addr" && x.addrFlag != "" {
+	if path == "gateway.addr" && x.options.addr != "" {
 		return outside("--addr", err)
 	}
 	return &configcheck.Error{Path: path, Err: err}
@@ -145,8 +145,7 @@ func (x *examination) certificate() {
 
 // public refuses an address that others can reach, if the gateway has no keys.
 func (x *examination) public() {
-	anyone, _ := x.cmd.Flags().GetBool(publicFlag)
-	if x.keysErr != nil || anyone || x.keys != "" || listenable(x.addr) != nil || listen.Loopback(x.addr) == nil {
+	if x.keysErr != nil || x.options.anyone || x.keys != "" || listenable(x.addr) != nil || listen.Loopback(x.addr) == nil {
 		return // an error of the keys is reported with the stores
 	}
 	x.AddError(x.ofAddr("gateway.addr", fmt.Errorf("%s is reachable from other machines, and without keys everyone can use your accounts: set keys below gateway (see 'toolpost keys --help'), or give --%s", x.addr, publicFlag)))

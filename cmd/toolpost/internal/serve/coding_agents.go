@@ -14,7 +14,6 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/codingagents"
-	"github.com/toolpost/toolpost/cmd/toolpost/internal/serveimport"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 )
 
@@ -207,34 +206,4 @@ func exampleName(r settings.RouteConfig) string {
 		}
 	}
 	return ""
-}
-
-// withAgents adds the flags for coding agents to serve, and the command that imports another gateway's configuration.
-func withAgents(cmd *cobra.Command) *cobra.Command {
-	serve := cmd.RunE
-	var f agentFlags
-	cmd.Flags().StringVar(&f.agent, "for", "", "only print how a coding `AGENT` is told to use this gateway: "+strings.Join(codingagents.Names(), ", "))
-	cmd.Flags().BoolVar(&f.write, "write", false, "with --for: edit the configuration of the agent, after a copy of it was made")
-	cmd.Flags().BoolVar(&f.try, "try", false, "with --for: ask once for each name that the agent will use, and show what works")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if f.agent == "" {
-			if f.write || f.try {
-				return cli.Usagef(cmd, "--write and --try are for --for AGENT")
-			}
-			return serve(cmd, args)
-		}
-		if f.write && f.try {
-			return cli.Usagef(cmd, "--write changes files and --try asks models: give one of them")
-		}
-		for _, other := range []string{"check", "json"} {
-			if f := cmd.Flags().Lookup(other); f != nil && f.Changed {
-				return cli.Usagef(cmd, "--for is about a coding agent: leave out --%s", other)
-			}
-		}
-		addr, _ := cmd.Flags().GetString("addr")
-		return serveFor(cmd, f, addr)
-	}
-	cmd.AddCommand(serveimport.New(checkFile))
-	cli.NoEmptyFlags(cmd)
-	return cmd
 }

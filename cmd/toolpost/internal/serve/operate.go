@@ -41,17 +41,17 @@ const (
 
 // serving is a running gateway.
 type serving struct {
-	cmd  *cobra.Command
-	log  *slog.Logger
-	json bool // the log is JSON, and so is everything else that is printed
-	live *gateway.Live
-	with *settings.Settings // the settings at the start
-	last *settings.Settings // the settings of the last reload
-	addr string             // the listen address
+	cmd     *cobra.Command
+	options options
+	log     *slog.Logger
+	json    bool // the log is JSON, and so is everything else that is printed
+	live    *gateway.Live
+	with    *settings.Settings // the settings at the start
+	last    *settings.Settings // the settings of the last reload
+	addr    string             // the listen address
 
-	endLog   func()         // ends the log
-	addrFlag string         // the value of --addr
-	spans    *otlp.Exporter // trace exporter; nil without a collector
+	endLog func()         // ends the log
+	spans  *otlp.Exporter // trace exporter; nil without a collector
 
 	guards guards
 	tools  *routeTools // the tools of the routes

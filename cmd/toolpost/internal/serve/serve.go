@@ -9,13 +9,16 @@ import (
 	"log/slog"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/codingagents"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/configcheck"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/openmodel"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/serveimport"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/llm"
@@ -118,9 +121,34 @@ func placedError(providers map[string]settings.ProviderConfig, err error) error 
 // DefaultAddr is the default listen address of serve.
 const DefaultAddr = "127.0.0.1:8230"
 
+// options are the flags of serve. The store of keys is a flag of several commands; see [keys.StoreName].
+type options struct {
+	addr   string
+	anyone bool // a gateway without keys may listen on a public address
+	check  bool
+	asJSON bool
+	agentFlags
+}
+
+// run runs the command.
+func (o *options) run(cmd *cobra.Command) error {
+	switch {
+	case o.agent == "" && (o.write || o.try):
+		return cli.Usagef(cmd, "--write and --try are for --for AGENT")
+	case o.agent == "":
+		return serve(cmd, *o)
+	case o.write && o.try:
+		return cli.Usagef(cmd, "--write changes files and --try asks models: give one of them")
+	case o.check:
+		return cli.Usagef(cmd, "--for is about a coding agent: leave out --check")
+	case o.asJSON:
+		return cli.Usagef(cmd, "--for is about a coding agent: leave out --json")
+	}
+	return serveFor(cmd, o.agentFlags, o.addr)
+}
+
 func New() *cobra.Command {
-	var addr string
-	var check bool
+	var o options
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the vendors' APIs to any client, over any model",
@@ -148,15 +176,20 @@ Without keys it listens on loopback only; 'toolpost keys' makes them.`,
   toolpost serve --for codex --write
   toolpost serve --for claude-code --try`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, addr, check) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	cmd.Flags().StringVar(&addr, "addr", "", "address to listen on, "+DefaultAddr+" if not given; port 0 picks a free one")
+	cmd.Flags().StringVar(&o.addr, "addr", "", "address to listen on, "+DefaultAddr+" if not given; port 0 picks a free one")
 	cmd.Flags().String("keys", "", keys.StoreUsage+"; with it every request needs a key")
-	cmd.Flags().Bool(publicFlag, false, "listen where others can reach it without asking them for a key")
-	cmd.Flags().BoolVar(&check, "check", false, "only say everything that is wrong with the configuration, with its line")
-	cmd.Flags().Bool("json", false, "with --check: print one JSON object")
+	cmd.Flags().BoolVar(&o.anyone, publicFlag, false, "listen where others can reach it without asking them for a key")
+	cmd.Flags().BoolVar(&o.check, "check", false, "only say everything that is wrong with the configuration, with its line")
+	cmd.Flags().BoolVar(&o.asJSON, "json", false, "with --check: print one JSON object")
+	cmd.Flags().StringVar(&o.agent, "for", "", "only print how a coding `AGENT` is told to use this gateway: "+strings.Join(codingagents.Names(), ", "))
+	cmd.Flags().BoolVar(&o.write, "write", false, "with --for: edit the configuration of the agent, after a copy of it was made")
+	cmd.Flags().BoolVar(&o.try, "try", false, "with --for: ask once for each name that the agent will use, and show what works")
 	cli.AddConfigFlag(cmd.Flags())
-	return withAgents(cmd)
+	cmd.AddCommand(serveimport.New(checkFile))
+	cli.NoEmptyFlags(cmd)
+	return cmd
 }
 
 // gatewaySetup builds the setup of a gateway from the settings.
@@ -197,8 +230,8 @@ func reserveOf(text string) (int, error) {
 }
 
 // serve listens until the command is interrupted.
-func serve(cmd *cobra.Command, addr string, check bool) error {
-	v := &serving{cmd: cmd, addrFlag: addr}
+func serve(cmd *cobra.Command, o options) error {
+	v := &serving{cmd: cmd, options: o}
 	v.logTo("")
 	defer func() { v.endLog() }()
 	defer func() {
@@ -206,14 +239,13 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 			v.tools.Close()
 		}
 	}()
-	asJSON, _ := cmd.Flags().GetBool("json")
-	if check {
-		return v.serveCheck(asJSON)
+	if o.check {
+		return v.serveCheck(o.asJSON)
 	}
-	if asJSON {
+	if o.asJSON {
 		return cli.Usagef(cmd, "--json is for --check")
 	}
-	err := v.run(addr)
+	err := v.run()
 	if err != nil && v.json {
 		v.log.Error("the gateway has ended", "error", cli.Plain(err))
 		return errors.Join(cli.ErrReported, err)
@@ -222,7 +254,7 @@ func serve(cmd *cobra.Command, addr string, check bool) error {
 }
 
 // run examines the configuration, opens everything that it names, and serves.
-func (v *serving) run(addr string) error {
+func (v *serving) run() error {
 	cmd := v.cmd
 	m, s, setup := v.examine()
 	if s != nil && s.Gateway.Ops.LogFormat != "" {
@@ -235,7 +267,7 @@ func (v *serving) run(addr string) error {
 		return err
 	}
 	v.say(slog.LevelWarn, "the gateway begins, though something may not be meant so", said)
-	v.with, v.addr = s, cmp.Or(addr, s.Gateway.Addr, DefaultAddr)
+	v.with, v.addr = s, cmp.Or(v.options.addr, s.Gateway.Addr, DefaultAddr)
 	var err error
 	if v.tools, err = OpenRouteTools(cmd, s, false, v.noticeLog()); err != nil {
 		return err

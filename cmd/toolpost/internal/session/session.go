@@ -14,7 +14,6 @@ import (
 
 	"github.com/toolpost/toolpost/agent"
 	"github.com/toolpost/toolpost/catalog"
-	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/mcpservers"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/openmodel"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/runstore"
@@ -62,8 +61,8 @@ func Open(ctx context.Context, s *settings.Settings, cmd *cobra.Command) (w *Ses
 			w.Close()
 		}
 	}()
-	if f := cmd.Flag("journal"); f != nil && f.Changed && settings.IsPostgres(s.Journal) && settings.HasPassword(s.Journal) {
-		return w, cli.Usagef(cmd, "%s", settings.PasswordShown)
+	if err = settings.NoPassword(cmd, "journal", s.Journal, settings.StoreEnv); err != nil {
+		return w, err
 	}
 	if w.client, err = openmodel.Client(&s.ModelOptions); err != nil {
 		return w, err

@@ -16,8 +16,16 @@ const attachUsage = "`FILE` to give the model with the task: text, PNG, JPEG, GI
 
 const mcpUsage = "use this MCP `SERVER`: a name in the configuration, a command or an address, or none; may be repeated. Without it, all of the configuration are used"
 
-// PasswordShown is the error for an address with a password in a flag.
-const PasswordShown = "a password on the command line is seen by everybody on this machine; put the address in TOOLPOST_STORE or the password in PGPASSWORD"
+// NoPassword refuses an address with a password in a flag. variable is the place for such an address.
+func NoPassword(cmd *cobra.Command, flag, address, variable string) error {
+	if f := cmd.Flag(flag); f != nil && f.Changed && IsPostgres(address) && HasPassword(address) {
+		return cli.Usagef(cmd, "a password on the command line is seen by everybody on this machine; put the address in %s or the password in PGPASSWORD", variable)
+	}
+	return nil
+}
+
+// StoreEnv is the variable for the store of runs.
+const StoreEnv = "TOOLPOST_STORE"
 
 // AddTalkFlags adds the flags that continue a run or attach files.
 func AddTalkFlags(cmd *cobra.Command, resume *string, goOn *bool, files *[]string) {

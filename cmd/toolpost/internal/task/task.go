@@ -138,7 +138,7 @@ func pipedInput(cmd *cobra.Command) (llm.Part, error) {
 }
 
 // Read builds the message for the model from the task, standard input and the attached files. If it is optional
-// and there is no input, the message has no parts.
+// and the input is missing, the message is empty.
 func Read(cmd *cobra.Command, words, files []string, optional bool) (llm.Message, error) {
 	besides := len(words) > 0 && !slices.Contains(words, "-") && !slices.Contains(files, "-") && piped(cmd)
 	parts, err := readTask(cmd, words, optional)
