@@ -94,7 +94,7 @@ func TestVariablesAreInTheReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	documented := variableName.FindAllString(string(page), -1)
-	documented = append(documented, "TOOLPOST_KEY") // in the lines for a coding agent, which reads it
+	documented = append(documented, "TOOLPOST_KEY", "TOOLPOST_API_KEY") // in the lines for coding agents, which read them
 	found := 0
 	for _, dir := range []string{".", "../../observe/otlp", "../../catalog", "../../provider", "../../gateway", "../../mcpbridge", "../../journal", "../../agent"} {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
