@@ -26,7 +26,7 @@ const DefaultAddr = "127.0.0.1:8232"
 
 // The variables with secrets: accounts of the console, and the key of an administrator of the gateway.
 const (
-	accountsVariable = "TOOLPOST_CONSOLE_ACCOUNTS"
+	AccountsEnv = "TOOLPOST_CONSOLE_ACCOUNTS"
 	adminVariable    = "TOOLPOST_ADMIN_KEY"
 )
 
@@ -47,7 +47,7 @@ of every byte of an answer. With --gateway also requests, usage and keys; ` + ad
 has the key of an administrator.
 
 It listens on loopback and prints a link with a token that is made for this start.
-` + accountsVariable + ` has accounts in its place, each NAME:ROLE:TOKEN, with commas
+` + AccountsEnv + ` has accounts in its place, each NAME:ROLE:TOKEN, with commas
 between; a role is viewer, operator or admin. For access from elsewhere put a proxy with
 TLS before it and name the host with --host.`,
 		Example: `  toolpost console
@@ -73,7 +73,7 @@ func (o options) serve(cmd *cobra.Command) error {
 	if o.base != "" && (!strings.HasPrefix(o.base, "/") || strings.HasSuffix(o.base, "/")) {
 		return cli.Usagef(cmd, "--base %s: it must begin with a slash, and not end with one", o.base)
 	}
-	accounts, made, err := accountsOf(os.Getenv(accountsVariable))
+	accounts, made, err := accountsOf(os.Getenv(AccountsEnv))
 	if err != nil {
 		return err
 	}
@@ -109,6 +109,48 @@ func (o options) serve(cmd *cobra.Command) error {
 	return listen.Serve(cmd.Context(), l, endsWith(cmd.Context(), c))
 }
 
+// Mount is how another server serves the console.
+type Mount struct {
+	Path      string   // below which it is served, like "/console"
+	Hosts     []string // accepted besides loopback
+	AdminKeys string   // keys of administrators, who log in with them
+	Gateway   *console.AdminAPI
+}
+
+// Mounted returns the console for another server of this program. The caller calls done.
+func Mounted(cmd *cobra.Command, set *settings.Settings, m Mount) (h http.Handler, done func(), err error) {
+	accounts, err := Accounts(m.AdminKeys)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &console.Console{Accounts: accounts, Hosts: m.Hosts, Base: m.Path, Secure: len(m.Hosts) > 0, Gateway: m.Gateway}
+	if done, err = (sources{settings: set}).open(cmd, c); err != nil {
+		return nil, nil, err
+	}
+	return endsWith(cmd.Context(), c), done, nil
+}
+
+// Accounts returns the accounts of a console that another server serves: those of the environment, and an administrator
+// for each key.
+func Accounts(adminKeys string) ([]console.Account, error) {
+	var accounts []console.Account
+	if text := os.Getenv(AccountsEnv); text != "" {
+		var err error
+		if accounts, _, err = accountsOf(text); err != nil {
+			return nil, err
+		}
+	}
+	if adminKeys != "" {
+		for _, k := range access.NamedKeys(adminKeys) {
+			accounts = append(accounts, console.Account{Name: k.Name, Permission: console.Admin, Token: k.Key})
+		}
+	}
+	if len(accounts) == 0 {
+		return nil, errors.New("nobody could log in to the console: set " + AccountsEnv + " to accounts, each NAME:ROLE:TOKEN")
+	}
+	return accounts, nil
+}
+
 // endsWith ends requests when the command ends.
 func endsWith(ctx context.Context, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -131,7 +173,7 @@ func accountsOf(text string) (accounts []console.Account, made bool, err error) 
 	for i, part := range strings.Split(text, ",") {
 		fields := strings.SplitN(strings.TrimSpace(part), ":", 3)
 		if len(fields) != 3 || fields[0] == "" {
-			return nil, false, fmt.Errorf("%s: account %d is not NAME:ROLE:TOKEN", accountsVariable, i+1)
+			return nil, false, fmt.Errorf("%s: account %d is not NAME:ROLE:TOKEN", AccountsEnv, i+1)
 		}
 		a := console.Account{Name: fields[0], Token: fields[2]}
 		switch fields[1] {
@@ -141,10 +183,10 @@ func accountsOf(text string) (accounts []console.Account, made bool, err error) 
 		case console.Admin.String():
 			a.Permission = console.Admin
 		default:
-			return nil, false, fmt.Errorf("%s: the role of %s must be viewer, operator or admin", accountsVariable, fields[0])
+			return nil, false, fmt.Errorf("%s: the role of %s must be viewer, operator or admin", AccountsEnv, fields[0])
 		}
 		if len(a.Token) < console.MinToken {
-			return nil, false, fmt.Errorf("%s: the token of %s has less than %d bytes; use a longer one", accountsVariable, fields[0], console.MinToken)
+			return nil, false, fmt.Errorf("%s: the token of %s has less than %d bytes; use a longer one", AccountsEnv, fields[0], console.MinToken)
 		}
 		accounts = append(accounts, a)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/configcheck"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/consolecmd"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/keys"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/listen"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/openmodel"
@@ -58,6 +59,7 @@ func (x *examination) check() (setup gateway.Setup) {
 	x.CheckDeclared(reflect.ValueOf(x.s.Gateway), "gateway")
 	x.addresses()
 	x.administrators()
+	x.console()
 	x.budgetAlerts()
 	x.certificate()
 	x.public()
@@ -133,6 +135,21 @@ func (x *examination) administrators() {
 	}
 	if x.keys == "" && x.keysErr == nil {
 		x.Wrong(at, "it manages keys, and the gateway has none: set keys")
+	}
+}
+
+// console checks the settings of the console. It never repeats a token.
+func (x *examination) console() {
+	const at = "gateway.console"
+	c := x.s.Gateway.Keys
+	if !c.Console {
+		return
+	}
+	if _, err := consolecmd.Accounts(consoleKeys(c)); err != nil {
+		x.AddError(&configcheck.Error{Path: at, Unset: os.Getenv(consolecmd.AccountsEnv) == "", Err: err})
+	}
+	if c.AdminAddr == "" && listenable(x.addr) == nil && listen.Loopback(x.addr) != nil {
+		x.Wrong(at, "%s is reachable from other machines; set admin_addr, which then serves the console", x.addr)
 	}
 }
 

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -19,7 +18,7 @@ var driftCheck sync.Mutex
 func agreement(ctx context.Context, id string, m llm.Model, maxAge time.Duration) (float64, error) {
 	driftCheck.Lock()
 	defer driftCheck.Unlock()
-	store, done, err := runstore.OpenAt(filepath.Join(settings.StateDir(), "evaluations"), true)
+	store, done, err := runstore.OpenAt(settings.EvaluationsDir(), true)
 	if err != nil {
 		return 0, err
 	}

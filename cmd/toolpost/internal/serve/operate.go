@@ -242,7 +242,12 @@ func (v *serving) serve(ctx context.Context, addr string, handler http.Handler) 
 		return err
 	}
 	defer listener.Close()
-	server := v.server(routedHandler(v.with.Gateway.Ops.OpsAddr, v.live, v.metrics(), handler, addr))
+	routed, done, err := v.withConsole(routedHandler(v.with.Gateway.Ops.OpsAddr, v.live, v.metrics(), handler, addr), nil)
+	if err != nil {
+		return err
+	}
+	defer done()
+	server := v.server(routed)
 	server.BaseContext = v.live.BaseContext
 	scheme := "http"
 	if cert != nil {

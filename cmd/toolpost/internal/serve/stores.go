@@ -202,7 +202,15 @@ func (v *serving) administrate(ctx context.Context, c settings.KeysConfig, unrea
 		return nil, fmt.Errorf("admin_addr: %w", err)
 	}
 	v.announce(v.cmd.ErrOrStderr(), "administrators on", "http://"+listener.Addr().String())
+	all, done, err := v.withConsole(handler, listener.Addr())
+	if err != nil {
+		listener.Close()
+		return nil, err
+	}
 	ended := make(chan error, 1)
-	go func() { ended <- listen.Serve(ctx, listener, handler) }()
+	go func() {
+		defer done()
+		ended <- listen.Serve(ctx, listener, all)
+	}()
 	return func() error { return <-ended }, nil
 }

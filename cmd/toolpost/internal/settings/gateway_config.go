@@ -100,6 +100,7 @@ type KeysConfig struct {
 	Bodies     bool          `yaml:"log_bodies" help:"keep requests and answers next to the log of requests, without known secrets; needs keys, and a route can override it" default:"false"`
 	BodySize   int           `yaml:"log_body_size" help:"bytes that are kept of each body; the middle of longer ones is left out" default:"65536" min:"256" max:"1048576"`
 	AdminAddr  string        `yaml:"admin_addr" help:"an address for administrators, who need the key in TOOLPOST_ADMIN_KEY" restart:"yes"`
+	Console    bool          `yaml:"console" help:"serve the console at /console of admin_addr, or of a loopback addr if that is missing; accounts are in TOOLPOST_CONSOLE_ACCOUNTS, and administrators log in with their key" default:"false" restart:"yes"`
 	Webhook    string        `yaml:"webhook" help:"an address that gets a POST when a key or team has used a part of a limit per day, month or in total; TOOLPOST_BUDGET_WEBHOOK overrides it" restart:"yes"`
 	WebhookAt  []int         `yaml:"webhook_at" help:"these parts of a limit, in percent; the log reports them too" default:"80 and 100" restart:"yes"`
 	AdminHosts []string      `yaml:"admin_hosts" help:"names of this host that administrators may use in addition to loopback, with the port" restart:"yes"`
