@@ -15,6 +15,7 @@ import (
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/console"
 	"github.com/toolpost/toolpost/eval"
+	"github.com/toolpost/toolpost/internal/testkit"
 	"github.com/toolpost/toolpost/journal"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
@@ -346,6 +347,45 @@ func TestTextOfSuitesServersAndModelsIsText(t *testing.T) {
 			if status, _ := viewer.post(path, form); status != http.StatusForbidden || len(checked) != before {
 				t.Errorf("a viewer at %s: %d", path, status)
 			}
+		}
+	}
+}
+
+// TestPagesOfHugeTextsStaySmall shows 1 MB, or 10 MB in long tests, in one line of an answer, a result, a description and an answer of an evaluation.
+func TestPagesOfHugeTextsStaySmall(t *testing.T) {
+	size := 1 << 20
+	if testkit.IsLong() {
+		size = 10 << 20
+	}
+	huge := strings.Repeat("<i>", size/3)
+	c := withEverything(t, "x", new([]string))
+	rec, err := journal.Open(t.Context(), c.Evaluations.Store, "eval-2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := eval.Experiment{Suite: "x", Cases: 1, Models: []string{"m"}, Repeat: 1}
+	if _, err := rec.Write(t.Context(), eval.KindPlan, plan); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rec.Write(t.Context(), eval.KindTrial, eval.Trial{Case: "x", Model: "m", Repeat: 1, Text: huge}); err != nil {
+		t.Fatal(err)
+	}
+	rec.Close(t.Context())
+	if rec, err = journal.Open(t.Context(), c.Store, "big"); err != nil {
+		t.Fatal(err)
+	}
+	answer := journal.Answer{Message: llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: huge}}}, Finish: &llm.Finish{Reason: llm.Stop}}
+	if _, err := rec.Write(t.Context(), journal.KindAnswer, answer); err != nil {
+		t.Fatal(err)
+	}
+	rec.Close(t.Context())
+	c.Tools = func(context.Context) ([]llm.ToolDef, error) {
+		return []llm.ToolDef{{Name: "big", Description: huge}}, nil
+	}
+	p := login(t, serve(t, c).URL, viewerToken)
+	for _, path := range []string{"/", "/runs/big", "/runs/big/steps", "/compare?a=big&b=big", "/evaluations/eval-2?case=x", "/evaluations/compare?a=eval-2&b=eval-2", "/tools", "/tools?name=big"} {
+		if status, body := p.get(path); status != http.StatusOK || len(body) > 300<<10 || strings.Contains(body, "<i>") {
+			t.Errorf("%s: status %d, %d bytes", path, status, len(body))
 		}
 	}
 }

@@ -118,7 +118,7 @@ func toolPage(d llm.ToolDef, r tool.AuditReport, u toolUse) html.HTML {
 	}
 	return html.Join(
 		factList([]fact{{"Score", fmt.Sprintf("%.1f of 1", r.Score)}, {"By keywords", fmt.Sprintf("%.1f", r.Keywords)}, {"Tokens in every request", strconv.Itoa(r.Tokens)}, {"Runs with a call", strconv.Itoa(u.runs)}, {"Runs with a failed call", strconv.Itoa(u.failed)}}),
-		html.El("div", "text", html.Text(d.Description)),
+		html.El("div", "text", html.Text(limited(d.Description))),
 		html.Tag("h2", nil, html.Text("Findings")), findings,
 		html.Tag("h2", nil, html.Text("Parameters")), html.Tag("pre", html.Attrs{"tabindex", "0"}, html.Text(limited(indented(d.Schema)))))
 }

@@ -1,5 +1,6 @@
 // The console in a real Chromium. Every scenario does what a person would do and looks at what the person would see.
-// TOOLPOST is the program; TOOLPOST_SHOTS is a folder for screenshots, if it is set.
+// TOOLPOST is the program and TOOLPOST_LARGE the one of ./large; TOOLPOST_SHOTS is a folder for screenshots and
+// TOOLPOST_PICTURES one for the pictures of the README, if they are set.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync, appendFileSync } from "node:fs";
@@ -11,6 +12,7 @@ import { chromium } from "playwright-core";
 
 const toolpost = process.env.TOOLPOST;
 const shots = process.env.TOOLPOST_SHOTS;
+const pictures = process.env.TOOLPOST_PICTURES;
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const home = mkdtempSync(join(tmpdir(), "console-"));
 const store = join(home, "runs");
@@ -53,6 +55,12 @@ function waiting(name, content) {
   run("run", "-m", `sim/script:${name}.txtar`, "--journal", store, "--allow", "write", "--later", "--deadline", "24h", `Write ${name}`);
 }
 
+// evaluate records two evaluations of a suite, and two measurements of an endpoint.
+function evaluate() {
+  for (const label of ["", "again"]) run("eval", "run", "basics", "-m", "sim/native", "-m", "sim/offline", "--repeat", label ? "3" : "1", "--label", label, "-q");
+  for (let i = 0; i < 2; i++) run("models", "drift", "sim/native", "-q");
+}
+
 const answers = (model) => fetch(`${gateway}/v1/chat/completions`, { method: "POST", headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
   body: JSON.stringify({ model, messages: [{ role: "user", content: "<b>Hello</b> from a client" }] }) }).then((r) => r.text());
 
@@ -74,6 +82,7 @@ before(async () => {
   const [, admin, address] = await start(["serve", "--config", "gateway.yaml"], /administrators on (\S+)[\s\S]*listening on (\S+)/);
   gateway = address;
   for (const model of ["fast", "broken", "fast"]) await answers(model);
+  evaluate();
   const [, link] = await start(["console", "--addr", "127.0.0.1:0", "--journal", store, "--gateway", admin], /open (\S+)\/login/);
   base = link;
   browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
@@ -98,8 +107,14 @@ async function person(name, options = {}) {
   return page;
 }
 
+// picture takes a picture for the README.
+async function picture(page, name) {
+  await page.setViewportSize({ width: 1200, height: 860 });
+  await page.screenshot({ path: join(pictures, name + ".png") });
+}
+
 // scenario is a test with a person's page.
-const scenario = (title, name, use, options) => test(title, { timeout: 120_000 }, async () => {
+const scenario = (title, name, use, options) => test(title, { timeout: options?.timeout ?? 120_000 }, async () => {
   const page = await person(name, options);
   try {
     await use(page);
@@ -239,6 +254,7 @@ describe("a run", () => {
     writeFileSync(join(store, "demo.jsonl"), text, { mode: 0o600 });
     await page.goto(base + "/runs/demo");
     await sees(page, "✓ verified: 13 entries, sealed");
+    if (pictures) await picture(page, "console-run");
   });
   scenario("a live run grows without a reload, and tells when it ends", "vera", async (page) => {
     const text = readFileSync(new URL("../../docs/examples/demo.jsonl", import.meta.url), "utf8").replaceAll('"demo"', '"demo"');
@@ -466,27 +482,177 @@ describe("gateway", () => {
   });
 });
 
+describe("evaluations", () => {
+  const results = async (page) => {
+    await visit(page, "Evaluations");
+    await rows(page).filter({ hasText: "again" }).getByRole("link", { name: "basics", exact: true }).click();
+  };
+  scenario("scores with their intervals", "vera", async (page) => {
+    await visit(page, "Evaluations");
+    await sees(page, "basics", "sim/native", "95 % interval");
+    assert.match(await page.locator("svg.share").first().getAttribute("aria-label"), /^\d+ of \d+, [\d.]+ %, 95 % interval/);
+  });
+  scenario("the map of cases and models", "vera", async (page) => {
+    await results(page);
+    await sees(page, "Right tools", "one argument", "3/3");
+    assert.ok(await page.locator("td.h-all").count() > 5 && await page.locator("td.h-no").count() > 1);
+    if (pictures) await picture(page, "console-evaluation");
+  });
+  scenario("only cases with a wrong answer, and why", "vera", async (page) => {
+    await results(page);
+    await page.getByRole("link", { name: "Show only cases" }).click();
+    assert.equal(await page.locator(".heat tbody tr", { hasText: "one argument" }).count(), 0);
+    await page.locator(".heat tbody a").first().click();
+    await sees(page, "Task", "Answers", "failed");
+  });
+  scenario("whether a difference is chance", "vera", async (page) => {
+    await results(page);
+    await page.getByRole("link", { name: /or is it chance/ }).click();
+    await sees(page, "p =", "is right:");
+  });
+  scenario("the history of a suite", "vera", async (page) => {
+    await visit(page, "Evaluations");
+    await page.getByRole("link", { name: /History of basics/ }).first().click();
+    await sees(page, "History of basics", "sim/native");
+    await page.getByRole("link", { name: "What changed since" }).first().click();
+    await sees(page, "Compare two evaluations");
+  });
+  scenario("drift of an endpoint", "vera", async (page) => {
+    await visit(page, "Evaluations");
+    await page.getByRole("navigation", { name: "Evaluations" }).getByRole("link", { name: "Drift" }).click();
+    await sees(page, "sim/native", "No ability changed", "whole answers");
+  });
+  scenario("a label makes a run a case of a suite", "otto", async (page) => {
+    await open(page, "data.txt");
+    await page.getByText("Was this run right?").click();
+    await page.getByRole("radio", { name: "wrong" }).check();
+    await page.getByLabel("Why").fill("<b>another file</b> was meant");
+    await page.getByLabel(/what should have happened/).fill('{"calls": [{"read_file": {"path": "other.txt"}}]}');
+    await page.getByRole("button", { name: "Save label" }).click();
+    await page.getByText("Was this run right?").click();
+    await sees(page, "<b>another file</b> was meant", "by otto");
+    await page.goto(base + "/evaluations/labels");
+    await sees(page, "a case of the suite");
+    const suite = await page.evaluate(() => fetch("/evaluations/labels.jsonl").then((r) => r.text()));
+    writeFileSync(join(home, "labels.jsonl"), suite);
+    assert.match(run("eval", "run", "labels.jsonl", "-m", "sim/native", "-q"), /sim\/native/);
+  });
+  scenario("a viewer sees labels and has no form", "vera", async (page) => {
+    await open(page, "data.txt");
+    assert.equal(await page.getByRole("button", { name: "Save label" }).count(), 0);
+  });
+});
+
+describe("step by step", () => {
+  scenario("forward and back, with the keyboard too", "vera", async (page) => {
+    await open(page, "data.txt");
+    await page.getByRole("link", { name: "Step by step" }).click();
+    await sees(page, "Step 1 of");
+    await page.getByRole("link", { name: "Forward" }).click();
+    await page.getByText("Step 2 of").waitFor();
+    await page.waitForLoadState();
+    await page.keyboard.press("ArrowRight");
+    await page.waitForURL(/step=3/);
+    await page.waitForLoadState();
+    await page.keyboard.press("ArrowLeft");
+    await page.waitForURL(/step=2/);
+  });
+  scenario("two runs next to each other, to their first difference", "vera", async (page) => {
+    await open(page, "missing.txt");
+    const other = page.url().split("/").at(-1);
+    await page.goto(base + "/");
+    await open(page, "data.txt");
+    await page.goto(page.url() + "/steps?with=" + other);
+    await page.getByRole("link", { name: /first difference/ }).click();
+    await sees(page, "This step is the first difference");
+    assert.equal(await page.locator(".pair.differs").count(), 1);
+  });
+  scenario("the questions of a run as curl reach a gateway", "vera", async (page) => {
+    await open(page, "data.txt");
+    await page.getByRole("link", { name: "Requests as curl" }).click();
+    const text = (await page.locator("body").innerText()).replaceAll('"model":"sim/native"', '"model":"fast"');
+    const out = execFileSync("bash", ["-c", text], { env: { ...process.env, TOOLPOST_URL: gateway, TOOLPOST_API_KEY: key }, encoding: "utf8" });
+    assert.match(out, /"choices"|"error"/);
+  });
+});
+
+describe("tools and servers", () => {
+  scenario("the audit of a tool", "vera", async (page) => {
+    await visit(page, "Tools");
+    await rows(page).filter({ hasText: "read_file" }).getByRole("link").click();
+    await sees(page, "Score", "Findings", "Parameters", "path");
+  });
+  scenario("no MCP server: the page tells how to add one", "vera", async (page) => {
+    await visit(page, "MCP servers");
+    await sees(page, "No MCP server is configured", "toolpost mcp add");
+  });
+  scenario("a server is checked, and the last error of a broken one is shown", "otto", async (page) => {
+    run("mcp", "add", "own", "--", toolpost, "mcp", "serve");
+    run("mcp", "add", "gone", "--", "/nowhere/server");
+    await visit(page, "MCP servers");
+    await page.getByRole("button", { name: "Check own" }).click();
+    await page.getByText("✓ works").waitFor();
+    await page.getByRole("button", { name: "Check gone" }).click();
+    await page.getByText("The last error:").waitFor();
+    await sees(page, "nowhere");
+  });
+  scenario("a model is probed from its page", "otto", async (page) => {
+    await page.goto(base + "/models?id=sim/native");
+    page.on("dialog", (dialog) => dialog.accept());
+    await page.getByRole("button", { name: "Probe this model" }).click();
+    await page.getByText("The model was asked").waitFor();
+    await sees(page, "forced call", "it called");
+  });
+});
+
+describe("a busy run", () => {
+  scenario("200 entries a second are smooth", "vera", async (page) => {
+    const lines = execFileSync(process.env.TOOLPOST_LARGE, ["-print", "2000"], { encoding: "utf8", maxBuffer: 64 << 20 }).trimEnd().split("\n");
+    const file = join(store, "busy.jsonl");
+    writeFileSync(file, lines[0] + "\n", { mode: 0o600 });
+    await page.goto(base + "/runs/busy");
+    await browser.startTracing(page, { categories: ["toplevel", "disabled-by-default-devtools.timeline"] });
+    for (let at = 1; at < lines.length; at += 20) {
+      appendFileSync(file, lines.slice(at, at + 20).join("\n") + "\n");
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    await page.waitForFunction((n) => document.querySelectorAll(".timeline > li").length >= n, lines.length - 1, { timeout: 60_000 });
+    const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
+    const main = new Set(traceEvents.filter((e) => e.name === "thread_name" && e.args.name === "CrRendererMain").map((e) => `${e.pid}:${e.tid}`));
+    const tasks = traceEvents.filter((e) => e.name === "RunTask" && main.has(`${e.pid}:${e.tid}`) && e.dur);
+    const longest = (field) => Math.max(...tasks.map((e) => (e[field] ?? 0) / 1000));
+    console.log(`${lines.length} entries: the longest task of ${tasks.length} took ${longest("dur").toFixed(1)} ms, ${longest("tdur").toFixed(1)} ms of the processor`);
+    assert.ok(tasks.length > 100);
+    assert.ok(longest("tdur") <= 100, "a task needs more than 100 ms of the processor"); // other programs may stop a task for any time
+  });
+});
+
 describe("everybody can use it", () => {
-  const paths = ["/", "RUN", "/approvals", "/explain", "/compare", "/models", "/models?id=gpt-5", "/gateway", "/gateway/requests", "/gateway/usage", "/gateway/keys", "/gateway/audit", "/none"];
+  const paths = ["/", "RUN", "/approvals", "/explain", "/compare", "/models", "/models?id=gpt-5", "/gateway", "/gateway/requests", "/gateway/usage", "/gateway/keys", "/gateway/audit", "/none",
+    "/evaluations", "EVALUATION", "/evaluations/compare", "/evaluations/drift", "/evaluations/labels", "/evaluations/history?suite=basics", "/tools", "/tools?name=read_file", "/servers", "STEPS"];
+  const places = async (page) => {
+    const run = await rows(page).first().getByRole("link").getAttribute("href");
+    await page.goto(base + "/evaluations");
+    const evaluation = await rows(page).first().getByRole("link").first().getAttribute("href");
+    return paths.map((path) => base + ({ RUN: run, STEPS: run + "/steps?step=2", EVALUATION: evaluation }[path] ?? path));
+  };
   for (const colorScheme of ["light", "dark"]) {
     scenario(`no page breaks a rule of WCAG, ${colorScheme}`, "ada", async (page) => {
-      const first = await rows(page).first().getByRole("link").getAttribute("href");
-      for (const path of paths) {
-        await page.goto(base + (path === "RUN" ? first : path));
+      for (const path of await places(page)) {
+        await page.goto(path);
         await page.evaluate(axe);
         const { violations } = await page.evaluate(() => globalThis.axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }));
         assert.deepEqual(violations.map((v) => `${path}: ${v.id}: ${v.nodes[0].html}`), []);
       }
-    }, { colorScheme, bypassCSP: true });
+    }, { colorScheme, bypassCSP: true, timeout: 600_000 });
   }
   for (const width of [360, 768, 2000]) {
     scenario(`no page scrolls sideways at ${width} pixels`, "ada", async (page) => {
-      const first = await rows(page).first().getByRole("link").getAttribute("href");
-      for (const path of paths) {
-        await page.goto(base + (path === "RUN" ? first : path));
+      for (const path of await places(page)) {
+        await page.goto(path);
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${path} is wider than ${width}`);
       }
-    }, { viewport: { width, height: 800 } });
+    }, { viewport: { width, height: 800 }, timeout: 600_000 });
   }
   scenario("the keyboard reaches a run from the top of the page", "vera", async (page) => {
     await page.keyboard.press("Tab");
@@ -502,7 +668,7 @@ describe("everybody can use it", () => {
   scenario("a page loads nothing from elsewhere", "ada", async (page) => {
     const others = [];
     page.on("request", (request) => request.url().startsWith(base) || others.push(request.url()));
-    for (const path of ["/", "/approvals", "/explain", "/gateway"]) await page.goto(base + path);
+    for (const path of ["/", "/approvals", "/explain", "/gateway", "/evaluations", "/evaluations/drift", "/tools", "/servers"]) await page.goto(base + path);
     assert.deepEqual(others, []);
   });
 });

@@ -16,29 +16,31 @@ for (const button of document.querySelectorAll("[data-confirm]")) {
   });
 }
 
-// A run that has not ended grows while it is looked at. Entries that arrive within a frame are added together.
+// A run that has not ended grows while it is looked at. Entries that arrive within a frame are added together, at most 50.
 const timeline = document.querySelector("[data-live]");
 if (timeline) {
   const source = new EventSource(timeline.dataset.live);
-  let waiting = [];
+  let waiting = [], ended = false;
   const add = () => {
     const follow = innerHeight + scrollY >= document.body.scrollHeight - 80;
     const holder = document.createElement("template");
-    holder.innerHTML = waiting.join("");
-    waiting = [];
+    holder.innerHTML = waiting.splice(0, 50).join("");
     for (const item of holder.content.children) {
       if (!document.getElementById(item.id)) item.classList.add("new");
       else item.remove();
     }
     timeline.append(holder.content);
     if (follow) scrollTo(0, document.body.scrollHeight);
+    if (waiting.length > 0) requestAnimationFrame(add);
+    else if (ended) location.reload();
   };
   source.addEventListener("entry", (event) => {
     if (waiting.push(event.data) === 1) requestAnimationFrame(add);
   });
   source.addEventListener("end", () => {
     source.close();
-    location.reload();
+    ended = true;
+    if (waiting.length === 0) location.reload();
   });
 }
 

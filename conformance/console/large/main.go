@@ -26,6 +26,7 @@ import (
 	"github.com/toolpost/toolpost/gateway"
 	"github.com/toolpost/toolpost/internal/access"
 	"github.com/toolpost/toolpost/journal"
+	"github.com/toolpost/toolpost/llm"
 )
 
 const adminKey, token = "administrator-of-the-large-store", "token-of-the-large-store"
@@ -34,7 +35,14 @@ func main() {
 	requests := flag.Int("requests", 1_000_000, "how many requests")
 	runs := flag.Int("runs", 10_000, "how many runs")
 	limit := flag.Duration("limit", 200*time.Millisecond, "the longest median of a list")
+	lines := flag.Int("print", 0, "only print the record of an open run with so many entries")
 	flag.Parse()
+	if *lines > 0 {
+		if err := print(context.Background(), *lines); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	dir, err := os.MkdirTemp("", "console-large-")
 	if err != nil {
 		log.Fatal(err)
@@ -110,6 +118,34 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, 'chat', $8, 0, 900, 80, 1200, 0, 0, 700, $9,
 			}
 		}
 		if err := tx.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// print writes the record of a busy run that has not ended.
+func print(ctx context.Context, lines int) error {
+	store := new(memory)
+	rec, err := journal.Open(ctx, store, "busy")
+	if err != nil {
+		return err
+	}
+	if _, err := rec.Write(ctx, journal.KindStart, journal.Start{Task: "Count the words of every file", Model: "sim/native"}); err != nil {
+		return err
+	}
+	for i := 1; i < lines; i++ {
+		args := fmt.Appendf(nil, `{"path":"docs/page-%d.md","query":"words"}`, i)
+		result := llm.Result{CallID: fmt.Sprint("c", i), Parts: []llm.Part{llm.Text{Text: strings.Repeat(fmt.Sprintf("docs/page-%d.md: 1,204 words\n", i), 8)}}}
+		if _, err := rec.Receipt(ctx, journal.Receipt{Call: result.CallID, Tool: "search_files", Args: args, Status: journal.OK, LatencyMS: 4, Result: &result}); err != nil {
+			return err
+		}
+	}
+	for line, err := range store.Lines(ctx, "busy") {
+		if err != nil {
+			return err
+		}
+		if _, err := os.Stdout.Write(line); err != nil {
 			return err
 		}
 	}

@@ -26,8 +26,8 @@ const DefaultAddr = "127.0.0.1:8232"
 
 // The variables with secrets: accounts of the console, and the key of an administrator of the gateway.
 const (
-	AccountsEnv = "TOOLPOST_CONSOLE_ACCOUNTS"
-	adminVariable    = "TOOLPOST_ADMIN_KEY"
+	AccountsEnv   = "TOOLPOST_CONSOLE_ACCOUNTS"
+	adminVariable = "TOOLPOST_ADMIN_KEY"
 )
 
 type options struct {
@@ -91,7 +91,7 @@ func (o options) serve(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	done, err := sources{settings: set, runs: runs, evals: o.evals, tools: o.tools}.open(cmd, c)
+	done, err := sources{settings: set, load: func() (*settings.Settings, error) { return settings.Load(cmd) }, runs: runs, evals: o.evals, tools: o.tools}.open(cmd, c)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func Mounted(cmd *cobra.Command, set *settings.Settings, m Mount) (h http.Handle
 		return nil, nil, err
 	}
 	c := &console.Console{Accounts: accounts, Hosts: m.Hosts, Base: m.Path, Secure: len(m.Hosts) > 0, Gateway: m.Gateway}
-	if done, err = (sources{settings: set}).open(cmd, c); err != nil {
+	if done, err = (sources{settings: set, load: func() (*settings.Settings, error) { return settings.Load(cmd) }}).open(cmd, c); err != nil {
 		return nil, nil, err
 	}
 	return endsWith(cmd.Context(), c), done, nil

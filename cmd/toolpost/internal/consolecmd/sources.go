@@ -30,9 +30,10 @@ import (
 // sources are the stores and settings behind the pages.
 type sources struct {
 	settings *settings.Settings
-	runs     string // the store of runs; empty means that of the settings
-	evals    string // the store of evaluations; empty means the folder of the user
-	tools    string // a file of definitions; empty means the built-in tools
+	load     func() (*settings.Settings, error) // reads the settings again
+	runs     string                             // the store of runs; empty means that of the settings
+	evals    string                             // the store of evaluations; empty means the folder of the user
+	tools    string                             // a file of definitions; empty means the built-in tools
 }
 
 // open gives a console everything that its pages show. The caller calls done.
@@ -58,7 +59,7 @@ func (o sources) open(cmd *cobra.Command, c *console.Console) (done func(), err 
 	c.Store = store
 	c.Tools = func(context.Context) ([]llm.ToolDef, error) { return toolfile.PlainDefs(defs), nil }
 	c.Evaluations = &console.Evaluations{Store: evals, Suite: o.suites()}
-	servers := &checks{settings: o.settings, last: make(map[string]console.MCPServer)}
+	servers := &checks{load: o.load, last: make(map[string]console.MCPServer)}
 	c.Servers = &console.MCPServers{List: servers.list, Check: servers.check}
 	c.Probe = o.probe
 	return done, nil
@@ -108,7 +109,7 @@ func (o sources) probe(ctx context.Context, id string) (*provider.Probe, error) 
 
 // checks are the MCP servers of the settings, and the outcome of the last check of each.
 type checks struct {
-	settings *settings.Settings
+	load func() (*settings.Settings, error) // the servers may change while the console runs
 
 	mu   sync.Mutex
 	last map[string]console.MCPServer
@@ -116,11 +117,15 @@ type checks struct {
 
 // list returns the servers. It starts none.
 func (k *checks) list(context.Context) ([]console.MCPServer, error) {
-	all, err := mcpservers.Configured(&k.settings.ToolOptions)
+	set, err := k.load()
 	if err != nil {
 		return nil, err
 	}
-	opened, err := mcpservers.Open(k.settings, all, nil)
+	all, err := mcpservers.Configured(&set.ToolOptions)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := mcpservers.Open(set, all, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -133,32 +138,36 @@ func (k *checks) list(context.Context) ([]console.MCPServer, error) {
 		if checked {
 			out = append(out, last)
 		} else {
-			out = append(out, k.server(opened, all[i], st))
+			out = append(out, described(set, opened, all[i], st))
 		}
 	}
 	return out, nil
 }
 
-// server describes a server. Everything that comes from it is redacted.
-func (k *checks) server(opened *client.Servers, c config.ServerConfig, st client.Status) console.MCPServer {
-	s := console.MCPServer{Name: st.Name, Kind: string(st.Transport), Where: k.settings.Redact(mcpservers.WhereOf(c)), State: st.State.String(), Revision: st.Revision, Listed: st.State >= client.Listed}
+// described describes a server. Everything that comes from it is redacted.
+func described(set *settings.Settings, opened *client.Servers, c config.ServerConfig, st client.Status) console.MCPServer {
+	s := console.MCPServer{Name: st.Name, Kind: string(st.Transport), Where: set.Redact(mcpservers.WhereOf(c)), State: st.State.String(), Revision: st.Revision, Listed: st.State >= client.Listed}
 	if st.Disabled {
 		s.State = "disabled"
 		return s
 	}
 	defs, used := opened.Definitions(st.Name)
 	for _, d := range defs {
-		s.Tools = append(s.Tools, console.MCPTool{ToolDef: llm.ToolDef{Name: k.settings.Redact(d.Name), Description: k.settings.Redact(d.Description), Schema: d.Input}, Used: used(d.Name)})
+		s.Tools = append(s.Tools, console.MCPTool{ToolDef: llm.ToolDef{Name: set.Redact(d.Name), Description: set.Redact(d.Description), Schema: d.Input}, Used: used(d.Name)})
 	}
 	if st.Err != nil {
-		s.Problem = k.settings.Redact(st.Err.Error())
+		s.Problem = set.Redact(st.Err.Error())
 	}
 	return s
 }
 
 // check starts a server, reads its tools and ends it.
 func (k *checks) check(ctx context.Context, name string) error {
-	all, err := mcpservers.Configured(&k.settings.ToolOptions)
+	set, err := k.load()
+	if err != nil {
+		return err
+	}
+	all, err := mcpservers.Configured(&set.ToolOptions)
 	if err != nil {
 		return err
 	}
@@ -166,18 +175,18 @@ func (k *checks) check(ctx context.Context, name string) error {
 	if i < 0 || all[i].Disabled {
 		return errors.New("no MCP server of this name may be started")
 	}
-	told := mcpservers.Active{RedactNotice: k.settings.Redact}
-	opened, err := mcpservers.Open(k.settings, all[i:i+1], told.Notice)
+	told := mcpservers.Active{RedactNotice: set.Redact}
+	opened, err := mcpservers.Open(set, all[i:i+1], told.Notice)
 	if err != nil {
 		return err
 	}
 	defer opened.Close()
 	began := time.Now()
 	failed := opened.Connect(ctx, name)
-	s := k.server(opened, all[i], opened.Status()[0])
+	s := described(set, opened, all[i], opened.Status()[0])
 	s.Checked, s.Took, s.Notices = time.Now(), time.Since(began), told.TakeNotices()
 	if failed != nil && s.Problem == "" {
-		s.Problem = k.settings.Redact(failed.Error())
+		s.Problem = set.Redact(failed.Error())
 	}
 	if failed != nil && s.State == "" {
 		s.State = "broken"
