@@ -77,8 +77,8 @@ func drifted(changes []eval.AbilityDrift) html.HTML {
 		table("What changed", []string{"Ability", "#Before", "#Now", "#p", "Answers that no longer pass"}, html.Each(moved, func(c eval.AbilityDrift) html.HTML {
 			var lost []html.HTML
 			for i, name := range slices.Sorted(maps.Keys(c.Lost)) {
-				if i == 5 {
-					lost = append(lost, html.El("p", "quiet", html.Textf("and %d more", len(c.Lost)-5)))
+				if i == 3 {
+					lost = append(lost, html.El("p", "quiet", html.Textf("and %d more", len(c.Lost)-3)))
 					break
 				}
 				lost = append(lost, html.Tag("p", nil, html.El("code", "", html.Text(name)), html.Text(" "+firstLine(c.Lost[name], 300))))

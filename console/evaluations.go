@@ -307,7 +307,7 @@ func cost(m catalog.Money, parts int) string {
 	case m == 0 || parts == 0:
 		return "–"
 	case parts == 1:
-		return "$" + m.String()
+		return m.String()
 	}
 	return fmt.Sprintf("$%.6f", float64(m)/float64(catalog.Dollar)/float64(parts))
 }

@@ -166,12 +166,13 @@ func (p page) gateway(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(days, func(a, b usageRow) int { return cmp.Compare(a.Day, b.Day) })
+	days = lastDays(days, 30, time.Now())
 	return p.write(w, "Gateway", html.Join(
 		html.Tag("h1", nil, html.Text("Gateway")), p.gatewaySections(),
-		html.Tag("h2", nil, html.Text("The last 30 days")),
-		columns("Requests by day", days, func(u usageRow) float64 { return float64(u.Requests) }, "%.0f"),
-		columns("Dollars by day", days, usageRow.dollars, "%.4f"),
+		html.El("p", "lead", html.Text("The last 30 days.")),
+		html.El("div", "cards",
+			columns("Requests by day", days, func(u usageRow) float64 { return float64(u.Requests) }, "%.0f", "No requests in this time."),
+			columns("Spend by day", days, usageRow.dollars, "$%.4f", "No spend in this time. Models without a known price count as nothing.")),
 		html.Tag("h2", nil, html.Text("Upstreams")), sums("Upstreams", "Upstream", upstreams, func(u usageRow) string { return u.Upstream }),
 		html.Tag("h2", nil, html.Text("Teams")), sums("Teams", "Team", teams, func(u usageRow) string { return u.Team })))
 }
@@ -199,33 +200,46 @@ func orZero(s string) string {
 	return s
 }
 
-// columns is a chart with a column for each day.
-func columns(title string, days []usageRow, value func(usageRow) float64, format string) html.HTML {
-	if len(days) == 0 {
-		return ""
+// lastDays returns a row for each of the last days, the oldest first. Days without requests have zeros.
+func lastDays(rows []usageRow, n int, today time.Time) []usageRow {
+	known := make(map[string]usageRow, len(rows))
+	for _, r := range rows {
+		known[r.Day] = r
 	}
-	const width, height, most = 18, 100, 31
-	days = days[max(0, len(days)-most):]
-	top := 0.0
+	out := make([]usageRow, n)
+	for i := range out {
+		day := today.UTC().AddDate(0, 0, i+1-n).Format(time.DateOnly)
+		out[i] = known[day]
+		out[i].Day = day
+	}
+	return out
+}
+
+// columns is a chart with a column for each day. Without values it is a sentence.
+func columns(title string, days []usageRow, value func(usageRow) float64, format, none string) html.HTML {
+	const step, width, height = 20, 15, 110
+	top, sum := 0.0, 0.0
 	for _, d := range days {
 		top = max(top, value(d))
+		sum += value(d)
+	}
+	if top == 0 {
+		return html.El("section", "panel", html.Tag("h2", nil, html.Text(title)), note(none))
 	}
 	var bars []html.HTML
 	for i, d := range days {
-		h := 0.0
-		if top > 0 {
-			h = height * value(d) / top
-		}
-		label := d.Day + ": " + fmt.Sprintf(format, value(d))
-		bars = append(bars, html.Tag("g", nil, html.Tag("title", nil, html.Text(label)),
-			html.Tag("rect", html.Attrs{"class", "bar model", "x", strconv.Itoa(i * (width + 4)), "y", fmt.Sprintf("%.1f", height-h), "width", strconv.Itoa(width), "height", fmt.Sprintf("%.1f", max(h, 1))})))
+		h := height * value(d) / top
+		bars = append(bars, html.Tag("g", nil, html.Tag("title", nil, html.Text(d.Day+": "+fmt.Sprintf(format, value(d)))),
+			html.Tag("rect", html.Attrs{"class", "track", "x", strconv.Itoa(i * step), "y", "0", "width", strconv.Itoa(width), "height", strconv.Itoa(height)}),
+			html.Tag("rect", html.Attrs{"class", "bar model", "x", strconv.Itoa(i * step), "y", fmt.Sprintf("%.1f", height-h), "width", strconv.Itoa(width), "height", fmt.Sprintf("%.1f", h)})))
 	}
-	last := days[len(days)-1]
-	return html.Tag("figure", nil,
-		html.Tag("figcaption", nil, html.Text(title)),
-		html.Tag("svg", html.Attrs{"role", "img", "aria-label", fmt.Sprintf("%s: the highest is %s, the last day, %s, has %s", title, fmt.Sprintf(format, top), last.Day, fmt.Sprintf(format, value(last))),
-			"viewBox", fmt.Sprintf("0 0 %d %d", len(days)*(width+4), height), "width", strconv.Itoa(len(days) * (width + 4)), "height", strconv.Itoa(height)}, bars...),
-		html.El("p", "quiet", html.Textf("%s to %s, highest %s", days[0].Day, last.Day, fmt.Sprintf(format, top))))
+	first, last := days[0], days[len(days)-1]
+	bars = append(bars, html.Tag("text", html.Attrs{"x", "0", "y", strconv.Itoa(height + 18)}, html.Text(first.Day)),
+		html.Tag("text", html.Attrs{"x", strconv.Itoa(len(days)*step - step + width), "y", strconv.Itoa(height + 18), "text-anchor", "end"}, html.Text(last.Day)))
+	return html.El("section", "panel", html.Tag("h2", nil, html.Text(title)),
+		factList([]fact{{"Sum", fmt.Sprintf(format, sum)}, {"Highest day", fmt.Sprintf(format, top)}, {"Today", fmt.Sprintf(format, value(last))}}),
+		html.Tag("svg", html.Attrs{"class", "chart", "role", "img", "aria-label", fmt.Sprintf("%s: %s in all, the highest day has %s", title, fmt.Sprintf(format, sum), fmt.Sprintf(format, top)),
+			"viewBox", fmt.Sprintf("0 0 %d %d", len(days)*step, height+24)}, bars...))
 }
 
 // requests lists the log of the gateway.
@@ -236,7 +250,7 @@ func (p page) requests(w http.ResponseWriter) error {
 	q := p.URL.Query()
 	ask := url.Values{"limit": {strconv.Itoa(maxRequests + 1)}}
 	filters := []html.HTML{}
-	for _, name := range []string{"team", "key", "route", "model", "upstream", "user", "tag", "id", "status", "before"} {
+	for _, name := range []string{"id", "team", "key", "route", "model", "upstream", "user", "tag", "status", "before"} {
 		if v := strings.TrimSpace(q.Get(name)); v != "" {
 			ask.Set(name, v)
 		}
@@ -293,7 +307,7 @@ func statusBadge(status string, cached bool) html.HTML {
 	if status == "ok" {
 		return html.Join(badge(stateSuccess), html.If(cached, html.Text(" cached")))
 	}
-	return html.El("span", "badge s-failed", html.Text("✗ "+status))
+	return html.El("span", "badge s-failed", html.Text("✗ "+strings.ReplaceAll(status, "_", " ")))
 }
 
 // request shows one request with the attempts that failed, and its bodies if the gateway keeps them.
