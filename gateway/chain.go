@@ -170,6 +170,11 @@ func (x *chain) admit(q *question) ([]upstream.Candidate, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i := range ways {
+		if m, ok := ways[i].Opened.(*provider.Model); ok {
+			ways[i].Opened = m.For(x.Codec.Format, q.req)
+		}
+	}
 	if err := x.CheckFields(&x.Demand, x.table); err != nil {
 		return nil, err
 	}

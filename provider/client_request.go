@@ -32,7 +32,9 @@ func (r *ClientRequest) relayable(ctx context.Context, m *Model) (*Model, *job, 
 	if r.Format != m.wire || m.client.Whole || r.differs(m.quirks()) || r.hasRefused(m.vendor.bounds) {
 		return m, nil, nil
 	}
-	m = m.discovered(ctx, r.Says)
+	if m = m.discovered(ctx, r.Says).forTools(r.Says.Tools); m.wire != r.Format {
+		return m, nil, nil
+	}
 	j := r.plan(m)
 	if j == nil {
 		return m, nil, nil

@@ -13,7 +13,11 @@ import (
 // RunsHosted reports why the model's vendor cannot run the hosted tool def itself, or nil
 // if it can. What an account may use only the vendor knows.
 func (m *Model) RunsHosted(def llm.ToolDef) error {
-	m = m.informed()
+	return m.informed().forTools([]llm.ToolDef{def}).runsHosted(def)
+}
+
+// runsHosted is RunsHosted for the format that the model is asked in.
+func (m *Model) runsHosted(def llm.ToolDef) error {
 	switch {
 	case def.Kind != llm.HostedTool:
 		return fmt.Errorf("%s is not a tool of a provider", def.Name)
@@ -51,7 +55,7 @@ func (m *Model) Expresses(def llm.ToolDef) error {
 // the answer. Servers call Portable for clients of other vendors. The request is not
 // changed.
 func (m *Model) Portable(req *llm.Request) (*llm.Request, []llm.Warning) {
-	m = m.informed()
+	m = m.informed().forTools(req.Tools)
 	var r Route
 	m.choose(req, &r)
 	native, crowded := r.Kind == Native, m.crowded(req)
@@ -59,7 +63,7 @@ func (m *Model) Portable(req *llm.Request) (*llm.Request, []llm.Warning) {
 		if !native {
 			return fmt.Errorf("%s is told about tools in words, and its server runs none", m.id)
 		}
-		if err := m.RunsHosted(def); err != nil || !crowded {
+		if err := m.runsHosted(def); err != nil || !crowded {
 			return err
 		}
 		return fmt.Errorf("%s takes it neither together with functions nor with a form of the answer", m.model)

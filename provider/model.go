@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/toolpost/toolpost/catalog"
@@ -105,6 +106,7 @@ type settled struct {
 	whole, stream *url.URL // where answers in one piece and streams are asked for
 	streamType    []string // the header that asks for a stream
 	unknown       []llm.Warning
+	formats       sync.Map              // the model in other formats
 	informed      atomic.Pointer[Model] // what the server's last word made of the model
 }
 

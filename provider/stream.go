@@ -38,7 +38,7 @@ func (m *Model) Explain(req *llm.Request) (Route, error) {
 	if req == nil {
 		req = &llm.Request{Messages: []llm.Message{llm.User("")}, Tools: []llm.ToolDef{{Name: "tool"}}}
 	}
-	asked := *m.informed()
+	asked := *m.informed().forTools(req.Tools)
 	asked.explains = true
 	j, err := asked.plan(req)
 	if err != nil {
@@ -50,7 +50,7 @@ func (m *Model) Explain(req *llm.Request) (Route, error) {
 // run asks the model. If the vendor reports missing tool calling, it asks again by
 // prompt.
 func (m *Model) run(ctx context.Context, req *llm.Request, yield func(llm.Event, error) bool) {
-	m = m.discovered(ctx, req)
+	m = m.discovered(ctx, req).forTools(req.Tools)
 	req, stripped := m.client.redactRequest(&m.target, req)
 	j, err := m.plan(req)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/dialect"
@@ -383,12 +384,24 @@ func (e Emulation) inText(req *llm.Request, name, results string) error {
 		parts, answers := takeResults(parts)
 		if len(answers) > 0 {
 			_, text := list.WrapResults(results, answers)
-			parts = append([]llm.Part{llm.Text{Text: text}}, parts...)
+			parts = slices.Concat([]llm.Part{llm.Text{Text: text}}, imagesOf(answers), parts)
 			m.Role = llm.RoleUser
 		}
 		m.Parts = parts
 	}
 	return nil
+}
+
+// imagesOf returns the images of results, in order. The text of a result has a note in the place of each.
+func imagesOf(results []llm.Result) (images []llm.Part) {
+	for _, r := range results {
+		for _, p := range r.Parts {
+			if m, ok := p.(llm.Media); ok && m.Kind == llm.Image {
+				images = append(images, m)
+			}
+		}
+	}
+	return images
 }
 
 // takeResults divides parts into results and everything else.

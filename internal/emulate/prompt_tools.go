@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolpost/toolpost/internal/clip"
 	"github.com/toolpost/toolpost/internal/js"
+	"github.com/toolpost/toolpost/internal/wire/history"
 	"github.com/toolpost/toolpost/llm"
 )
 
@@ -53,10 +54,14 @@ func describe(b *strings.Builder, t llm.ToolDef, compact bool) {
 		return
 	}
 	fmt.Fprintf(b, "- %s%s", t.Name, r.signature(r.root))
-	if text := clip.Words(t.Description, compactDescription); text != "" {
+	about, grammar, _ := strings.Cut(t.Description, history.GrammarFollows)
+	if text := clip.Words(about, compactDescription); text != "" {
 		b.WriteString(": " + text)
 	}
 	b.WriteByte('\n')
+	if grammar != "" { // without it the model cannot write the input
+		b.WriteString(strings.TrimSpace(history.GrammarFollows+grammar) + "\n")
+	}
 	for _, p := range r.properties(r.root) {
 		if text := clip.Words(p.description, compactParameter); text != "" {
 			fmt.Fprintf(b, "  %s: %s\n", p.key, text)

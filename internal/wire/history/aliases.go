@@ -176,6 +176,9 @@ func (r Rules) suffixed(clean, name string) string {
 	return clean[:keep] + "_" + turns.Digest(name, size)
 }
 
+// GrammarFollows precedes the grammar of a free-text tool in its description.
+const GrammarFollows = "\n\nThe input must match this "
+
 // translation is one run of Apply.
 type translation struct {
 	rules   Rules
@@ -207,7 +210,7 @@ func (t *translation) tool(def *llm.ToolDef) {
 		def.Kind = llm.FunctionTool
 		def.Schema = []byte(`{"type":"object","properties":{"` + FreeInput + `":{"type":"string"}},"required":["` + FreeInput + `"]}`)
 		if def.Grammar != nil {
-			def.Description = strings.TrimSpace(def.Description + "\n\nThe input must match this " + def.Grammar.Syntax + " grammar:\n" + def.Grammar.Definition)
+			def.Description = strings.TrimSpace(def.Description + GrammarFollows + def.Grammar.Syntax + " grammar:\n" + def.Grammar.Definition)
 			def.Grammar = nil
 		}
 	}

@@ -104,7 +104,11 @@ func (found counter) parts(parts []llm.Part, media string) {
 		case llm.Media:
 			found.extra(p.Extra)
 			found.state(p.State)
-			found.thing(true, media)
+			name := media
+			if p.Kind == llm.Image { // an image of a result is sent as an image
+				name = "media"
+			}
+			found.thing(true, name)
 		case llm.Call:
 			found.extra(p.Extra)
 			found.state(p.State)
