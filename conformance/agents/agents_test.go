@@ -1,20 +1,27 @@
-// Package agents points coding agents that others made at the gateway: each, without a terminal,
-// reads, edits and tests a file in a folder of its own. The program, the gateway and the scripted
-// upstream are processes of their own.
+// Package agents runs coding agents that others made through the gateway, without a terminal, each started by
+// 'toolpost launch' with an empty home. The model behind the gateway is a script on a simulator that is as strict as the
+// vendors' servers.
 package agents
 
 import (
-	"bufio"
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"iter"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/toolpost/toolpost/llm"
+	"github.com/toolpost/toolpost/sim"
 )
 
 // built is the command, which is built once.
@@ -25,11 +32,13 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	built = filepath.Join(dir, "toolpost")
-	cmd := exec.Command("go", "build", "-o", built, "./cmd/toolpost")
-	cmd.Dir = "../.."
-	if out, err := cmd.CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("%v: %s", err, out))
+	if built = os.Getenv("TOOLPOST_AGENTS_COMMAND"); built == "" {
+		built = filepath.Join(dir, "toolpost")
+		cmd := exec.Command("go", "build", "-o", built, "./cmd/toolpost")
+		cmd.Dir = "../.."
+		if out, err := cmd.CombinedOutput(); err != nil {
+			panic(fmt.Sprintf("%v: %s", err, out))
+		}
 	}
 	code := m.Run()
 	_ = os.RemoveAll(dir)
@@ -37,166 +46,407 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	broken = "def add(a, b):\n    return a - b\n"
-	mended = "def add(a, b):\n    return a + b\n"
-	// The test says in a file that it has run, and what it found.
-	trial = "from calc import add\nopen('result.txt', 'w').write('passed' if add(2, 3) == 5 else 'failed')\nprint('tested')\n"
-	task  = "The function in calc.py is wrong. Read it, mend it and run python3 trial.py."
-	last  = "Mended and tested."
+	broken = "def add(a, b):\n    return a - b  # READ-CALC\n"
+	trial  = "from calc import add\nopen('result.txt', 'w').write('passed' if add(2, 3) == 5 else 'failed')\nprint('TRIAL-' + 'RAN')\n"
+	task   = "MAINTASK: the function in calc.py is wrong. Read it, mend it and run python3 trial.py."
+	again  = "RESUMED: is it done?"
+	sub    = "SUBTASK: say that you are here."
+	last   = "Mended and tested."
+	png    = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
 )
 
-// upstream is a model behind the gateway.
+// upstream is a server behind the gateway: its format, its model, how it is asked for calls, and whether the model writes
+// calls as text. It is as strict as the vendor's server for the model.
 type upstream struct {
-	name, scheme string
-	native       bool // its API has tools; else calls stand in its text
+	name, wire, model, tools string
+	text                     bool
 }
 
-// upstreams returns those that a program is tried with: one in its own format, one in another, and one
-// that has no tools.
+// vendorModels has a model for each format.
+var vendorModels = map[string]string{"messages": "claude-sonnet-4-5", "chat": "deepseek-chat", "gemini": "gemini-2.5-pro", "responses": "gpt-5"}
+
+// upstreams returns those that an agent is tried with: its own format, two others, a model that writes its calls as
+// text, and one without tools.
 func upstreams(format string) []upstream {
-	other := upstream{"another format", "anthropic", true}
-	if format == "messages" {
-		other.scheme = "openai"
-	}
-	own := map[string]string{"chat": "vllm", "responses": "openai", "messages": "anthropic", "gemini": "gemini"}[format]
-	return []upstream{{"its own format", own, true}, other, {"no tools", "vllm", false}}
-}
-
-func TestCodingAgents(t *testing.T) {
-	for _, a := range agents {
-		t.Run(a.name, func(t *testing.T) {
-			program := a.find(t)
-			for _, up := range upstreams(a.format) {
-				t.Run(up.name, func(t *testing.T) { a.try(t, program, up) })
-			}
-		})
-	}
-}
-
-// try has a program do the task with an upstream.
-func (a agent) try(t *testing.T, program string, up upstream) {
-	home, work := t.TempDir(), t.TempDir()
-	write(t, work, map[string]string{"calc.py": broken, "trial.py": trial})
-	sim := listen(t, home, "sim", "--addr", "127.0.0.1:0", "--unknown", "sim/native", "--script", a.script(t, work, up))
-	gateway := listen(t, home, "serve", "--addr", "127.0.0.1:0", "--config", a.route(t, up, sim))
-	fill := strings.NewReplacer("{URL}", gateway, "{HOME}", home, "{WORK}", work, "{MODEL}", a.model, "{TASK}", task)
-	for name, text := range a.files {
-		write(t, home, map[string]string{name: fill.Replace(text)})
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	var args []string
-	for _, arg := range a.args {
-		args = append(args, fill.Replace(arg))
-	}
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir, cmd.WaitDelay = work, 5*time.Second
-	cmd.Env = []string{"PATH=" + path(t), "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8", "CI=1"}
-	for _, v := range a.env {
-		cmd.Env = append(cmd.Env, fill.Replace(v))
-	}
-	out, err := cmd.CombinedOutput()
-	code, _ := os.ReadFile(filepath.Join(work, "calc.py"))
-	result, _ := os.ReadFile(filepath.Join(work, "result.txt"))
-	if err != nil || string(code) != mended || string(result) != "passed" || a.says && !strings.Contains(string(out), last) {
-		t.Errorf("%v; the test %q, the file:\n%s\nit said:\n%s", err, result, code, tail(out))
-	}
-}
-
-func tail(b []byte) string { return string(b[max(0, len(b)-4000):]) }
-
-// script writes what the model says: the three calls, each with a word before it, and a last word.
-func (a agent) script(t *testing.T, work string, up upstream) string {
-	t.Helper()
-	text := "A coding agent mends a file.\n"
-	for i, s := range a.steps {
-		args := strings.ReplaceAll(s.args, "{WORK}", work)
-		switch {
-		case up.native:
-			text += fmt.Sprintf("-- %d --\ntext Step %d.\ncall %s %s\n", i+1, i+1, s.tool, args)
-		default:
-			if args[0] == '"' {
-				args = `{"input":` + args + `}`
-			}
-			call, err := json.Marshal(map[string]any{"name": s.tool, "arguments": json.RawMessage(args)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			text += fmt.Sprintf("-- %d.raw --\nStep %d.\n<tool_call>\n%s\n</tool_call>\n", i+1, i+1, call)
+	list := []upstream{{"own format", format, vendorModels[format], "native", false}}
+	for _, other := range []string{"messages", "chat", "gemini"} {
+		if other != format && len(list) < 3 {
+			list = append(list, upstream{other, other, vendorModels[other], "native", false})
 		}
 	}
-	if a.says {
-		text += fmt.Sprintf("-- %d --\ntext %s\n", len(a.steps)+1, last)
-	}
-	dir := t.TempDir()
-	write(t, dir, map[string]string{"script.txtar": text})
-	return filepath.Join(dir, "script.txtar")
+	return append(list, upstream{"text dialect", "chat", "qwen3-8b", "native", true}, upstream{"none", "chat", "qwen3-8b", "prompted, style: hermes", true})
 }
 
-// route writes a configuration that leads every name to the upstream.
-func (a agent) route(t *testing.T, up upstream, sim string) string {
-	t.Helper()
-	tools := "native"
-	if !up.native {
-		tools = "prompted, style: hermes"
-	}
-	base, model := sim+"/v1", "sim/native"
-	switch {
-	case up.scheme == "gemini":
-		base = sim + "/v1beta"
-	case up.scheme == "openai" && a.format == "responses":
-		model = "gpt-5" // which is asked in that format
-	}
-	dir := t.TempDir()
-	write(t, dir, map[string]string{"gateway.yaml": fmt.Sprintf("gateway:\n  routes:\n    - model: \"*\"\n      to: [{model: \"%s+%s#%s\", tools: %s}]\n", up.scheme, base, model, tools)})
-	return filepath.Join(dir, "gateway.yaml")
+// A model answers with prepared steps, and keeps what it was asked.
+type model struct {
+	mu    sync.Mutex
+	asked []string // the requests, as text
+	tools []string // all names that were offered
+	image bool     // an image was among the messages
+
+	steps func(req *llm.Request, said int) string // the answer in the notation of sim.Script
+	held  chan struct{}                           // closed when an answer is held back; nil holds none
+	left  chan struct{}                           // closed when the client of that answer has left
+	once  sync.Once
 }
 
-var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
-
-// listen starts the command as a server and returns its address.
-func listen(t *testing.T, home string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command(built, args...)
-	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + home, "XDG_CONFIG_HOME=" + home}
-	for _, k := range []string{"OPENAI", "ANTHROPIC", "GEMINI", "VLLM"} {
-		cmd.Env = append(cmd.Env, k+"_API_KEY=conformance")
+// Stream implements [llm.Model].
+func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	said := 0
+	var text strings.Builder
+	m.mu.Lock()
+	for _, msg := range req.Messages {
+		if msg.Role == llm.RoleAssistant {
+			said++
+		}
+		for _, p := range msg.Parts {
+			m.image = m.image || isImage(p)
+			if r, ok := p.(llm.Result); ok {
+				m.image = m.image || slices.ContainsFunc(r.Parts, isImage)
+				fmt.Fprintf(&text, "%s\n", r.Text())
+				continue
+			}
+			fmt.Fprintf(&text, "%v\n", p)
+		}
 	}
-	out, err := cmd.StdoutPipe()
+	for _, t := range req.Tools {
+		if !slices.Contains(m.tools, t.Name) {
+			m.tools = append(m.tools, t.Name)
+		}
+	}
+	m.asked = append(m.asked, text.String())
+	m.mu.Unlock()
+	if m.held != nil && said == 1 && strings.Contains(text.String(), "MAINTASK") {
+		first := false
+		m.once.Do(func() { first = true })
+		if first {
+			close(m.held)
+			<-ctx.Done()
+			close(m.left)
+			return func(yield func(llm.Event, error) bool) { yield(nil, ctx.Err()) }
+		}
+	}
+	script, err := sim.ParseScript([]byte(m.answer(req, said)))
 	if err != nil {
-		t.Fatal(err)
+		return func(yield func(llm.Event, error) bool) { yield(nil, err) }
 	}
-	cmd.Stderr = cmd.Stdout
+	return script.Stream(ctx, &llm.Request{Messages: []llm.Message{llm.User("x")}, Tools: req.Tools})
+}
+
+// answer returns a script of one answer.
+func (m *model) answer(req *llm.Request, said int) string {
+	text := m.steps(req, said)
+	if raw, ok := strings.CutPrefix(text, "raw\n"); ok {
+		return "one answer\n-- 1.raw --\n" + raw
+	}
+	return "one answer\n-- 1 --\n" + text
+}
+
+func isImage(p llm.Part) bool {
+	media, ok := p.(llm.Media)
+	return ok && media.Kind == llm.Image
+}
+
+// saw reports whether a request of the main conversation had a text.
+func (m *model) saw(texts ...string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(m.asked, func(r string) bool {
+		return !slices.ContainsFunc(texts, func(t string) bool { return !strings.Contains(r, t) })
+	})
+}
+
+// offered returns a tool whose name has a word at its end, "" if there is none.
+func offered(req *llm.Request, word string) string {
+	for _, t := range req.Tools {
+		if strings.HasSuffix(t.Name, word) {
+			return t.Name
+		}
+	}
+	return ""
+}
+
+// run is an agent that was started in a folder.
+type run struct {
+	t          *testing.T
+	a          agent
+	home, work string
+	m          *model
+	config     string
+}
+
+// begin prepares the folders, the model and the gateway's configuration of a run.
+func (a agent) begin(t *testing.T, up upstream) *run {
+	r := &run{t: t, a: a, home: t.TempDir(), work: t.TempDir(), m: new(model)}
+	picture, _ := base64.StdEncoding.DecodeString(png)
+	files := map[string]string{"calc.py": broken, "trial.py": trial, "dot.png": string(picture)}
+	for i := range 4 {
+		files[fmt.Sprintf("p%d.txt", i)] = fmt.Sprintf("PART-%d-HERE\n", i)
+	}
+	write(t, r.work, files)
+	server := httptest.NewServer(&sim.Server{Model: r.m, Unknown: "sim/native+strict=" + up.model})
+	t.Cleanup(server.Close)
+	root := map[string]string{"gemini": "/v1beta"}[up.wire]
+	if root == "" {
+		root = "/v1"
+	}
+	name := a.model
+	to := fmt.Sprintf("to: [{model: \"up/%s\", tools: %s}]", up.model, up.tools)
+	r.config = filepath.Join(r.home, "gateway.yaml")
+	write(t, r.home, map[string]string{"gateway.yaml": fmt.Sprintf("providers:\n  up: {base_url: %q, wire: %s}\ngateway:\n  routes:\n    - {model: %q, %s}\n    - {model: \"*\", hidden: true, %s}\n", server.URL+root, up.wire, name, to, to)})
+	for file, text := range a.files {
+		write(t, r.home, map[string]string{file: r.fill(text)})
+	}
+	r.m.steps = a.working(r, up)
+	return r
+}
+
+func (r *run) fill(text string) string {
+	probe, _ := filepath.Abs("probe.py")
+	return strings.NewReplacer("{HOME}", r.home, "{WORK}", r.work, "{TASK}", task, "{AGAIN}", again, "{PROBE}", probe).Replace(text)
+}
+
+// command returns the launch of the agent.
+func (r *run) command(args []string) *exec.Cmd {
+	var filled []string
+	for _, arg := range args {
+		filled = append(filled, r.fill(arg))
+	}
+	cmd := exec.Command(built, append([]string{"launch", r.a.launch(), "--config", r.config, "-m", r.a.model, "--"}, filled...)...)
+	cmd.Dir, cmd.WaitDelay = r.work, 5*time.Second
+	cmd.Env = []string{"PATH=" + path(r.t), "HOME=" + r.home, "TMPDIR=" + r.home, "LANG=C.UTF-8", "CI=1", "TERM=dumb"}
+	for _, v := range r.a.env {
+		cmd.Env = append(cmd.Env, r.fill(v))
+	}
+	return cmd
+}
+
+// patience limits a run of an agent. It is for runs that never end.
+const patience = 5 * time.Minute
+
+// finish runs the agent to its end.
+func (r *run) finish(args []string) (out string, err error) {
+	cmd := r.command(args)
+	var b bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &b, &b
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	err = cmd.Wait()
+	return b.String(), err
+}
+
+func tail(s string) string { return s[max(0, len(s)-2500):] }
+
+// working returns the answers of the main task: a file, four files at once, an edit, the test, a command that fails,
+// and commands up to ten rounds.
+func (a agent) working(r *run, up upstream) func(*llm.Request, int) string {
+	var rounds [][]step
+	rounds = append(rounds, []step{a.reading("calc.py")})
+	var four []step
+	for i := range 4 {
+		four = append(four, a.reading(fmt.Sprintf("p%d.txt", i)))
+	}
+	rounds = append(rounds, four, []step{a.edit}, []step{a.running("python3 trial.py")}, []step{a.running("cat no-such-file-77")})
+	for i := 6; i <= 10; i++ {
+		rounds = append(rounds, []step{a.running(fmt.Sprintf("echo ROUND-$((%d+0))-END", i))})
+	}
+	if a.end != (step{}) {
+		rounds = append(rounds, []step{a.end})
+	}
+	return func(req *llm.Request, said int) string {
+		if a.says != "" {
+			return "raw\n" + a.says
+		}
+		if said >= len(rounds) {
+			return "text " + last
+		}
+		return answered(r, rounds[said], up.text)
+	}
+}
+
+// answered writes calls in the notation of a script, or as the text of a model.
+func answered(r *run, steps []step, text bool) string {
+	if !text {
+		out := "text On it.\n"
+		for _, s := range steps {
+			out += fmt.Sprintf("call %s %s\n", s.tool, r.fill(s.args))
+		}
+		return out
+	}
+	out := "raw\nOn it.\n"
+	for _, s := range steps {
+		args := r.fill(s.args)
+		if args[0] == '"' {
+			args = `{"input":` + args + `}`
+		}
+		call, err := json.Marshal(map[string]any{"name": s.tool, "arguments": json.RawMessage(args)})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		out += fmt.Sprintf("<tool_call>\n%s\n</tool_call>\n", call)
+	}
+	return out
+}
+
+// TestCodingAgents fills the table of cells. With TOOLPOST_UPDATE=1 it also writes cells.md.
+func TestCodingAgents(t *testing.T) {
+	table := &cells{rows: map[string]map[string]string{}}
+	t.Run("agents", func(t *testing.T) {
+		for _, a := range agents {
+			t.Run(a.name, func(t *testing.T) {
+				t.Parallel()
+				a.find(t)
+				for _, up := range upstreams(a.format) {
+					t.Run(up.name, func(t *testing.T) { a.work(t, table, up) })
+				}
+				own := upstreams(a.format)[0]
+				t.Run("resume", func(t *testing.T) { a.tryResume(t, table, own) })
+				t.Run("interruption", func(t *testing.T) { a.tryInterruption(t, table, own) })
+				t.Run("image", func(t *testing.T) { a.tryImage(t, table, own) })
+				t.Run("mcp", func(t *testing.T) { a.tryMCP(t, table, own) })
+				t.Run("sub-agent", func(t *testing.T) { a.trySubAgent(t, table, own) })
+			})
+		}
+	})
+	table.print(t)
+}
+
+// work has an agent do the main task, which fills six cells.
+func (a agent) work(t *testing.T, table *cells, up upstream) {
+	r := a.begin(t, up)
+	out, err := r.finish(a.args)
+	result, _ := os.ReadFile(filepath.Join(r.work, "result.txt"))
+	code, _ := os.ReadFile(filepath.Join(r.work, "calc.py"))
+	parts := []string{}
+	for i := range 4 {
+		parts = append(parts, fmt.Sprintf("PART-%d-HERE", i))
+	}
+	fails := "no-such-file-77"
+	for name, ok := range map[string]bool{
+		"read": r.m.saw("READ-CALC"), "four reads": r.m.saw(parts...), "edit": strings.Contains(string(code), "a + b"),
+		"shell": string(result) == "passed" && r.m.saw("TRIAL-RAN"), "failing tool": r.m.saw(fails, "o such file"), "10 rounds": a.end != (step{}) && r.m.saw("ROUND-9-END") || r.m.saw("ROUND-10-END"),
+	} {
+		if !table.cannot(a, name) {
+			table.set(t, a, name+"/"+up.name, ok && err == nil, fmt.Sprintf("%v\n%s", err, tail(out)))
+		}
+	}
+}
+
+// tryResume ends the agent and continues the conversation in a new process.
+func (a agent) tryResume(t *testing.T, table *cells, up upstream) {
+	if table.cannot(a, "resume") {
+		return
+	}
+	r := a.begin(t, up)
+	out, err := r.finish(append(slices.Clone(a.args), a.keep...))
+	if err == nil {
+		out, err = r.finish(a.resume)
+	}
+	table.set(t, a, "resume", err == nil && r.m.saw("MAINTASK", "READ-CALC", "RESUMED"), fmt.Sprintf("%v\n%s", err, tail(out)))
+}
+
+// tryInterruption sends Ctrl-C while the model answers.
+func (a agent) tryInterruption(t *testing.T, table *cells, up upstream) {
+	if table.cannot(a, "interruption") {
+		return
+	}
+	r := a.begin(t, up)
+	r.m.held, r.m.left = make(chan struct{}), make(chan struct{})
+	cmd := r.command(a.args)
+	var b bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &b, &b
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var said []string
-	read := make(chan struct{})
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-read
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("%s: %s", args[0], strings.Join(said[max(0, len(said)-30):], "\n"))
-		}
-	})
-	lines := bufio.NewScanner(out)
-	found := make(chan string, 1)
-	go func() {
-		defer close(read)
-		defer close(found)
-		for lines.Scan() {
-			said = append(said, lines.Text())
-			if a := address.FindString(lines.Text()); a != "" && len(said) < 5 && len(found) == 0 {
-				found <- a
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	limit := time.After(patience)
+	ok, why := false, "the model was not asked a second time"
+	select {
+	case <-r.m.held:
+		_ = cmd.Process.Signal(os.Interrupt)
+		why = "the agent did not end"
+		select {
+		case <-ended:
+			ended <- nil
+			why = "the request was not cancelled"
+			select {
+			case <-r.m.left:
+				ok = true
+			case <-limit:
 			}
+		case <-limit:
 		}
-	}()
-	a, ok := <-found
-	if !ok {
-		t.Fatalf("%s does not say where it is", args[0])
+	case err := <-ended:
+		ended <- err
+	case <-limit:
 	}
-	return a
+	_ = cmd.Process.Kill()
+	<-ended
+	table.set(t, a, "interruption", ok, why+"\n"+tail(b.String()))
+}
+
+// tryImage gives the agent a picture.
+func (a agent) tryImage(t *testing.T, table *cells, up upstream) {
+	if table.cannot(a, "image") {
+		return
+	}
+	r := a.begin(t, up)
+	args := a.args
+	if a.image != nil {
+		args = a.image
+	}
+	r.m.steps = func(_ *llm.Request, said int) string {
+		if said == 0 && a.image == nil {
+			return answered(r, []step{a.reading("dot.png")}, false)
+		}
+		return "text " + last
+	}
+	out, err := r.finish(args)
+	table.set(t, a, "image", err == nil && r.m.image, fmt.Sprintf("%v\n%s", err, tail(out)))
+}
+
+// tryMCP has the agent call a tool of an MCP server.
+func (a agent) tryMCP(t *testing.T, table *cells, up upstream) {
+	if table.cannot(a, "mcp") {
+		return
+	}
+	a.files = a.mcpFiles
+	r := a.begin(t, up)
+	r.m.steps = func(req *llm.Request, said int) string {
+		if name := offered(req, "lookup"); said == 0 && name != "" {
+			return "call " + name + " {\"key\":\"k\"}"
+		}
+		return "text " + last
+	}
+	out, err := r.finish(append(slices.Clone(a.args), a.mcpArgs...))
+	table.set(t, a, "mcp", err == nil && r.m.saw("MCP-MARKER-42"), fmt.Sprintf("%v, offered %q\n%s", err, r.m.tools, tail(out)))
+}
+
+// trySubAgent has the agent start another one.
+func (a agent) trySubAgent(t *testing.T, table *cells, up upstream) {
+	if table.cannot(a, "sub-agent") {
+		return
+	}
+	r := a.begin(t, up)
+	r.m.steps = func(req *llm.Request, said int) string {
+		main := false
+		for _, m := range req.Messages {
+			main = main || strings.Contains(fmt.Sprint(m.Parts), "MAINTASK")
+		}
+		switch {
+		case !main:
+			return "text SUB-AGENT-IS-HERE"
+		case said < len(a.sub):
+			return answered(r, a.sub[said:said+1], false)
+		}
+		return "text " + last
+	}
+	out, err := r.finish(a.args)
+	table.set(t, a, "sub-agent", err == nil && r.m.saw("SUBTASK") && r.m.saw("MAINTASK", "SUB-AGENT-IS-HERE"), fmt.Sprintf("%v, offered %q\n%s", err, r.m.tools, tail(out)))
 }
 
 // write writes files below a folder.

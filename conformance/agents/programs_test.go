@@ -1,175 +1,209 @@
 package agents
 
 import (
+	"cmp"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
-// agent is a program, and how it is told to use the gateway. In files, args, env and steps {URL} is
-// the gateway's address, {HOME} and {WORK} are folders, {MODEL} and {TASK} what the program is to use
-// and to do.
+// agent is a program, and how it is used. In its texts {HOME} and {WORK} are folders, {TASK} and {AGAIN} what it is to
+// do, and {PROBE} the MCP server. 'toolpost launch' tells it about the gateway.
 type agent struct {
-	name, format string
-	program      string            // in node_modules/.bin or .venv/bin
-	model        string            // that it asks for
-	files        map[string]string // of its home
-	args, env    []string
-	steps        []step // of the model
-	says         bool   // the last word of the model is printed
+	name    string
+	as      string // its name for launch, if that is another one
+	format  string
+	program string // in node_modules/.bin, the folder of Python programs or on the path
+	model   string // the name that it asks for
+	files   map[string]string
+	env     []string
+
+	args   []string // do the task
+	keep   []string // in addition, to keep the conversation
+	resume []string // continue the conversation
+	image  []string // the task with a picture; nil: it reads dot.png
+
+	read, edit, shell step // %s is the file or the command
+	sub               []step
+	says              string // the model's whole answer, of an agent without tools
+	end               step   // the call that ends the task, if that is not the last word
+
+	mcpFiles map[string]string
+	mcpArgs  []string
+
+	lacks  map[string]string // tasks that the agent does not have, which are not tried
+	cannot map[string]string // cells that do not work, with the reason
 }
 
 // step is a call of one of the program's tools, with its arguments or the text of a free-text tool.
 type step struct{ tool, args string }
 
-// find returns the installed program.
-func (a agent) find(t *testing.T) string {
+func (a agent) launch() string { return cmp.Or(a.as, a.name) }
+
+func (a agent) reading(file string) step {
+	return step{a.read.tool, strings.ReplaceAll(a.read.args, "%s", file)}
+}
+
+func (a agent) running(command string) step {
+	text, _ := json.Marshal(command)
+	return step{a.shell.tool, strings.ReplaceAll(a.shell.args, `"%s"`, string(text))}
+}
+
+// folders are where programs are.
+func folders() []string {
+	return append([]string{"node_modules/.bin", "node_modules/@anthropic-ai/claude-code-linux-x64", "node_modules/@github/copilot-linux-x64", "node_modules/@aaif/goose-binary-linux-x64/bin", "node_modules/opencode-linux-x64/bin"},
+		filepath.SplitList(os.Getenv("TOOLPOST_AGENTS_PYTHON"))...)
+}
+
+// find skips the test if the program is not installed.
+func (a agent) find(t *testing.T) {
 	t.Helper()
-	for _, dir := range []string{"node_modules/.bin", os.Getenv("TOOLPOST_AGENTS_PYTHON")} {
-		file, err := filepath.Abs(filepath.Join(dir, a.program))
+	for dir := range strings.SplitSeq(path(t), ":") {
+		if info, err := os.Stat(filepath.Join(dir, a.program)); err == nil && !info.IsDir() {
+			return
+		}
+	}
+	if _, err := exec.LookPath(a.program); err != nil {
+		t.Skipf("no %s: conformance/run agents installs what may be installed", a.program)
+	}
+}
+
+// path is where programs find Node and Python. Programs of packages come before the scripts that start them.
+func path(t *testing.T) string {
+	t.Helper()
+	var dirs []string
+	for _, dir := range folders() {
+		full, err := filepath.Abs(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := os.Stat(file); dir != "" && err == nil {
-			return file
-		}
+		dirs = append([]string{full}, dirs...)
 	}
-	if a.name == "claude-code" {
-		if file, err := exec.LookPath(a.program); err == nil {
-			return file
-		}
-	}
-	t.Skipf("no %s: conformance/run agents installs what may be installed", a.program)
-	return ""
+	return strings.Join(dirs, ":") + ":" + os.Getenv("PATH")
 }
 
-// path is where programs find Node and Python.
-func path(t *testing.T) string {
-	t.Helper()
-	bin, err := filepath.Abs("node_modules/.bin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bin + ":" + os.Getenv("PATH")
-}
+const mcpServers = `{"mcpServers":{"probe":{"command":"python3","args":["{PROBE}"]}}}`
 
-// pi returns pi in one of its formats.
-func pi(name, format, api, base string) agent {
-	return agent{
-		name: "pi " + name, format: format, program: "pi", model: "sim-model",
-		files: map[string]string{".pi/agent/models.json": `{"providers":{"gw":{"baseUrl":"{URL}` + base + `","apiKey":"none","api":"` + api + `","models":[{"id":"{MODEL}","reasoning":true}]}}}`},
-		args:  []string{"--provider", "gw", "--model", "{MODEL}", "--no-session", "-p", "{TASK}"},
-		env:   []string{"PI_OFFLINE=1"},
-		steps: []step{
-			{"read", `{"path":"calc.py"}`},
-			{"edit", `{"path":"calc.py","edits":[{"oldText":"a - b","newText":"a + b"}]}`},
-			{"bash", `{"command":"python3 trial.py"}`},
-		},
-		says: true,
-	}
-}
-
-// codex returns Codex with a model that edits in some way: those that it knows write patches as free
-// text.
+// codex returns Codex with a model that edits in some way: those that it knows write patches as free text.
 func codex(name, model string, edit step) agent {
 	return agent{
-		name: name, format: "responses", program: "codex", model: model,
-		files: map[string]string{".codex/config.toml": "model = \"{MODEL}\"\nmodel_provider = \"gw\"\n[model_providers.gw]\nname = \"gw\"\nbase_url = \"{URL}/v1\"\nwire_api = \"responses\"\nenv_key = \"GW_KEY\"\n"},
-		args:  []string{"exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "{TASK}"},
-		env:   []string{"GW_KEY=none"},
-		steps: []step{{"exec_command", `{"cmd":"cat calc.py"}`}, edit, {"exec_command", `{"cmd":"python3 trial.py"}`}},
-		says:  true,
+		name: name, as: "codex", format: "responses", program: "codex", model: model,
+		args:   []string{"exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "{TASK}"},
+		resume: []string{"exec", "resume", "--last", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "{AGAIN}"},
+		image:  []string{"exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "{TASK}", "-i", "{WORK}/dot.png"},
+		read:   step{"exec_command", `{"cmd":"cat %s"}`}, edit: edit, shell: step{"exec_command", `{"cmd":"%s"}`},
+		sub:      []step{{"spawn_agent", `{"message":"` + sub + `","task_name":"look"}`}, {"wait_agent", `{"timeout_ms":20000}`}},
+		mcpFiles: map[string]string{".codex/config.toml": "[mcp_servers.probe]\ncommand = \"python3\"\nargs = [\"{PROBE}\"]\n"},
+	}
+}
+
+// pi returns pi.
+func pi() agent {
+	return agent{
+		name: "pi", format: "chat", program: "pi", model: "sim-model",
+		args: []string{"-p", "{TASK}"}, resume: []string{"-c", "-p", "{AGAIN}"}, env: []string{"PI_OFFLINE=1"},
+		image: []string{"-p", "@{WORK}/dot.png", "{TASK}"},
+		read:  step{"read", `{"path":"%s"}`}, edit: step{"edit", `{"path":"calc.py","edits":[{"oldText":"a - b","newText":"a + b"}]}`}, shell: step{"bash", `{"command":"%s"}`},
+		lacks: map[string]string{"mcp": "it has no MCP", "sub-agent": "it has no sub-agents"},
 	}
 }
 
 var agents = []agent{
-	pi("chat", "chat", "openai-completions", "/v1"),
-	pi("responses", "responses", "openai-responses", "/v1"),
-	pi("messages", "messages", "anthropic-messages", ""),
-	pi("gemini", "gemini", "google-generative-ai", "/v1beta"),
-	codex("codex", "gpt-5", step{"exec_command", `{"cmd":"sed -i 's/a - b/a + b/' calc.py"}`}),
-	codex("codex patch", "gpt-5.5", step{"apply_patch", `"*** Begin Patch\n*** Update File: calc.py\n@@\n def add(a, b):\n-    return a - b\n+    return a + b\n*** End Patch\n"`}),
 	{
-		name: "opencode", format: "chat", program: "../opencode-linux-x64/bin/opencode", model: "sim-model",
-		files: map[string]string{".config/opencode/opencode.json": `{"provider":{"gw":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"{URL}/v1","apiKey":"none"},"models":{"{MODEL}":{}}}},"small_model":"gw/{MODEL}"}`},
-		args:  []string{"run", "--format", "json", "-m", "gw/{MODEL}", "{TASK}"},
-		env:   []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1"},
-		steps: []step{
-			{"read", `{"filePath":"{WORK}/calc.py"}`},
-			{"edit", `{"filePath":"{WORK}/calc.py","oldString":"a - b","newString":"a + b"}`},
-			{"bash", `{"command":"python3 trial.py","description":"runs the test"}`},
-		},
-		says: true,
+		name: "claude-code", format: "messages", program: "claude", model: "claude-sonnet-4-5",
+		args:   []string{"-p", "{TASK}", "--output-format", "json", "--allowedTools", "Read,Edit,Write,Bash,Agent,Task,mcp__probe__lookup"},
+		resume: []string{"-c", "-p", "{AGAIN}", "--output-format", "json"},
+		read:   step{"Read", `{"file_path":"{WORK}/%s"}`}, edit: step{"Edit", `{"file_path":"{WORK}/calc.py","old_string":"a - b","new_string":"a + b"}`}, shell: step{"Bash", `{"command":"%s","description":"runs it"}`},
+		sub:     []step{{"Agent", `{"description":"look","prompt":"` + sub + `","subagent_type":"general-purpose","run_in_background":false}`}},
+		mcpArgs: []string{"--mcp-config", mcpServers},
 	},
+	codex("codex", "gpt-5", step{"exec_command", `{"cmd":"sed -i 's/a - b/a + b/' calc.py"}`}),
+	codex("codex, unknown name", "my-model", step{"exec_command", `{"cmd":"sed -i 's/a - b/a + b/' calc.py"}`}),
+	codex("codex, patches", "gpt-5.5", step{"apply_patch", `"*** Begin Patch\n*** Update File: calc.py\n@@\n def add(a, b):\n-    return a - b  # READ-CALC\n+    return a + b  # READ-CALC\n*** End Patch\n"`}),
+	{
+		name: "opencode", format: "chat", program: "opencode", model: "sim-model",
+		args: []string{"run", "--format", "json", "{TASK}"}, resume: []string{"run", "--format", "json", "-c", "{AGAIN}"},
+		image: []string{"run", "--format", "json", "{TASK}", "-f", "{WORK}/dot.png"},
+		env:   []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1"},
+		read:  step{"read", `{"filePath":"{WORK}/%s"}`}, edit: step{"edit", `{"filePath":"{WORK}/calc.py","oldString":"a - b","newString":"a + b"}`}, shell: step{"bash", `{"command":"%s","description":"runs it"}`},
+		sub:      []step{{"task", `{"description":"look","prompt":"` + sub + `","subagent_type":"general"}`}},
+		mcpFiles: map[string]string{".config/opencode/opencode.json": `{"mcp":{"probe":{"type":"local","command":["python3","{PROBE}"]}}}`},
+	},
+	pi(),
 	{
 		name: "gemini-cli", format: "gemini", program: "gemini", model: "gemini-2.5-pro",
-		files: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`},
-		args:  []string{"-m", "{MODEL}", "--yolo", "-o", "json", "-p", "{TASK}"},
-		env:   []string{"GOOGLE_GEMINI_BASE_URL={URL}", "GEMINI_API_KEY=none", "GEMINI_CLI_TRUST_WORKSPACE=true"},
-		steps: []step{
-			{"read_file", `{"file_path":"calc.py"}`},
-			{"replace", `{"file_path":"calc.py","instruction":"add, do not subtract","old_string":"a - b","new_string":"a + b"}`},
-			{"run_shell_command", `{"command":"python3 trial.py"}`},
-		},
-		says: true,
+		args: []string{"--yolo", "-o", "json", "-p", "{TASK}"}, resume: []string{"--yolo", "-o", "json", "-r", "latest", "-p", "{AGAIN}"},
+		env:  []string{"GEMINI_CLI_TRUST_WORKSPACE=true"},
+		read: step{"read_file", `{"file_path":"%s"}`}, edit: step{"replace", `{"file_path":"calc.py","instruction":"add, do not subtract","old_string":"a - b","new_string":"a + b"}`}, shell: step{"run_shell_command", `{"command":"%s"}`},
+		sub:      []step{{"generalist", `{"request":"` + sub + `"}`}},
+		mcpFiles: map[string]string{".gemini/settings.json": mcpServers},
 	},
 	{
 		name: "qwen-code", format: "chat", program: "qwen", model: "sim-model",
-		files: map[string]string{".qwen/settings.json": `{"security":{"auth":{"selectedType":"openai"}}}`},
-		args:  []string{"--yolo", "-p", "{TASK}"},
-		env:   []string{"OPENAI_API_KEY=none", "OPENAI_BASE_URL={URL}/v1", "OPENAI_MODEL={MODEL}"},
-		steps: []step{
-			{"read_file", `{"file_path":"{WORK}/calc.py"}`},
-			{"edit", `{"file_path":"{WORK}/calc.py","old_string":"a - b","new_string":"a + b"}`},
-			{"run_shell_command", `{"command":"python3 trial.py","is_background":false}`},
-		},
-		says: true,
+		args: []string{"--yolo", "-p", "{TASK}"}, resume: []string{"--yolo", "-c", "-p", "{AGAIN}"},
+		read: step{"read_file", `{"file_path":"{WORK}/%s"}`}, edit: step{"edit", `{"file_path":"{WORK}/calc.py","old_string":"a - b","new_string":"a + b"}`}, shell: step{"run_shell_command", `{"command":"%s","is_background":false}`},
+		sub:      []step{{"agent", `{"description":"look","prompt":"` + sub + `","subagent_type":"general-purpose"}`}},
+		mcpFiles: map[string]string{".qwen/settings.json": mcpServers},
 	},
 	{
 		name: "continue", format: "chat", program: "cn", model: "sim-model",
-		files: map[string]string{"c.yaml": "name: gw\nversion: 1.0.0\nschema: v1\nmodels:\n  - name: gw\n    provider: openai\n    model: {MODEL}\n    apiBase: {URL}/v1\n    apiKey: none\n    roles: [chat, edit, apply]\n    capabilities: [tool_use]\n"},
-		args:  []string{"-p", "--config", "{HOME}/c.yaml", "--auto", "{TASK}"},
-		steps: []step{
-			{"Read", `{"filepath":"{WORK}/calc.py"}`},
-			{"Edit", `{"file_path":"{WORK}/calc.py","old_string":"a - b","new_string":"a + b"}`},
-			{"Bash", `{"command":"python3 trial.py"}`},
-		},
-		says: true,
+		args: []string{"-p", "--auto", "{TASK}"}, resume: []string{"-p", "--auto", "--resume", "{AGAIN}"},
+		read: step{"Read", `{"filepath":"{WORK}/%s"}`}, edit: step{"Edit", `{"file_path":"{WORK}/calc.py","old_string":"a - b","new_string":"a + b"}`}, shell: step{"Bash", `{"command":"%s"}`},
+		mcpFiles: map[string]string{".continue/config.yaml": "name: mine\nversion: 1.0.0\nschema: v1\nmcpServers:\n  - name: probe\n    command: python3\n    args: [\"{PROBE}\"]\n"},
+		lacks:    map[string]string{"sub-agent": "it has no sub-agents", "image": "it reads no images from the command line"},
+	},
+	{
+		name: "cline", format: "chat", program: "cline", model: "sim-model",
+		args: []string{"{TASK}"},
+		read: step{"read_files", `{"files":[{"path":"{WORK}/%s"}]}`}, edit: step{"editor", `{"path":"{WORK}/calc.py","old_text":"a - b","new_text":"a + b"}`}, shell: step{"run_commands", `{"commands":["%s"]}`},
+		lacks: map[string]string{"resume": "its session id is not printed", "image": "it reads no images without a terminal", "sub-agent": "not tried", "mcp": "not tried"},
+	},
+	{
+		name: "goose", format: "chat", program: "goose", model: "sim-model",
+		args: []string{"run", "-n", "conformance", "--with-builtin", "developer", "-t", "{TASK}"}, resume: []string{"run", "-n", "conformance", "-r", "--with-builtin", "developer", "-t", "{AGAIN}"},
+		env:  []string{"GOOSE_MODE=auto"},
+		read: step{"shell", `{"command":"cat %s"}`}, edit: step{"edit", `{"path":"{WORK}/calc.py","before":"a - b","after":"a + b"}`}, shell: step{"shell", `{"command":"%s"}`},
+		sub:     []step{{"delegate", `{"instructions":"` + sub + `"}`}},
+		mcpArgs: []string{"--with-extension", "python3 {PROBE}"},
+		lacks:   map[string]string{"image": "it takes no images on the command line"},
+	},
+	{
+		name: "copilot", format: "chat", program: "copilot", model: "sim-model",
+		args: []string{"-p", "{TASK}", "--allow-all-tools", "--allow-all-paths"}, resume: []string{"--continue", "-p", "{AGAIN}", "--allow-all-tools", "--allow-all-paths"},
+		read: step{"view", `{"path":"{WORK}/%s"}`}, edit: step{"edit", `{"path":"{WORK}/calc.py","old_str":"a - b","new_str":"a + b"}`}, shell: step{"bash", `{"command":"%s","description":"runs it"}`},
+		sub:     []step{{"task", `{"name":"look","description":"look","prompt":"` + sub + `","agent_type":"general-purpose","mode":"sync"}`}},
+		mcpArgs: []string{"--additional-mcp-config", `{"mcpServers":{"probe":{"type":"local","command":"python3","args":["{PROBE}"],"tools":["*"]}}}`},
 	},
 	{
 		name: "mini-swe-agent", format: "chat", program: "mini", model: "sim-model",
-		args: []string{"-m", "openai/{MODEL}", "-y", "--exit-immediately", "-t", "{TASK}", "-o", "{HOME}/out.json"},
-		env:  []string{"OPENAI_API_BASE={URL}/v1", "OPENAI_API_KEY=none", "MSWEA_CONFIGURED=true", "MSWEA_COST_TRACKING=ignore_errors"},
-		steps: []step{
-			{"bash", `{"command":"cat calc.py"}`},
-			{"bash", `{"command":"sed -i 's/a - b/a + b/' calc.py"}`},
-			{"bash", `{"command":"python3 trial.py"}`},
-			{"bash", `{"command":"echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}`},
-		},
+		args: []string{"-y", "--exit-immediately", "-t", "{TASK}", "-o", "{HOME}/out.json"},
+		read: step{"bash", `{"command":"cat %s"}`}, edit: step{"bash", `{"command":"sed -i 's/a - b/a + b/' calc.py"}`}, shell: step{"bash", `{"command":"%s"}`},
+		end:   step{"bash", `{"command":"echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}`},
+		lacks: map[string]string{"resume": "it does not continue a conversation", "image": "it has no images", "mcp": "it has no MCP", "sub-agent": "it has no sub-agents"},
 	},
 	{
 		name: "llm", format: "chat", program: "llm", model: "gw",
-		files: map[string]string{".config/io.datasette.llm/extra-openai-models.yaml": "- model_id: gw\n  model_name: gw\n  api_base: {URL}/v1\n  supports_tools: true\n", "tools.py": functions},
-		args:  []string{"-m", "{MODEL}", "--key", "none", "--functions", "{HOME}/tools.py", "--td", "{TASK}"},
-		steps: []step{
-			{"read_file", `{"path":"calc.py"}`},
-			{"write_file", `{"path":"calc.py","text":"def add(a, b):\n    return a + b\n"}`},
-			{"run_python", `{"path":"trial.py"}`},
-		},
-		says: true,
+		files: map[string]string{"tools.py": functions},
+		args:  []string{"--cl", "20", "--functions", "{HOME}/tools.py", "{TASK}"}, resume: []string{"-c", "{AGAIN}"},
+		read: step{"read_file", `{"path":"%s"}`}, edit: step{"write_file", `{"path":"calc.py","text":"def add(a, b):\n    return a + b\n"}`}, shell: step{"run", `{"command":"%s"}`},
+		image: []string{"-a", "{WORK}/dot.png", "{TASK}"},
+		lacks: map[string]string{"mcp": "it has no MCP", "sub-agent": "it has no sub-agents"},
 	},
-	{
-		name: "claude-code", format: "messages", program: "claude", model: "claude-sonnet-4-5",
-		args: []string{"-p", "{TASK}", "--output-format", "json", "--allowedTools", "Read,Edit,Write,Bash"},
-		env:  []string{"ANTHROPIC_BASE_URL={URL}", "ANTHROPIC_API_KEY=none", "ANTHROPIC_MODEL={MODEL}", "ANTHROPIC_SMALL_FAST_MODEL={MODEL}", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"},
-		steps: []step{
-			{"Read", `{"file_path":"{WORK}/calc.py"}`},
-			{"Edit", `{"file_path":"{WORK}/calc.py","old_string":"a - b","new_string":"a + b"}`},
-			{"Bash", `{"command":"python3 trial.py","description":"runs the test"}`},
-		},
-		says: true,
-	},
+	aider(),
+}
+
+// aider edits by text.
+func aider() agent {
+	const none = "it has no tools"
+	return agent{
+		name: "aider", format: "chat", program: "aider", model: "sim-model",
+		args:  []string{"--message", "{TASK}", "--yes-always", "--no-git", "--no-check-update", "--no-show-model-warnings", "--analytics-disable", "--edit-format", "whole", "calc.py"},
+		says:  "Mended.\n\ncalc.py\n```\ndef add(a, b):\n    return a + b\n```\n",
+		lacks: map[string]string{"read": none, "four reads": none, "shell": none, "failing tool": none, "10 rounds": none, "mcp": none, "sub-agent": none, "resume": "it restores no conversation without a terminal", "image": "it takes images of known models only", "interruption": "its one request has no second answer"},
+	}
 }
 
 // functions are the tools that llm is given.
@@ -183,7 +217,7 @@ def write_file(path: str, text: str) -> str:
     "Replace the text of a file"
     return str(open(path, "w").write(text))
 
-def run_python(path: str) -> str:
-    "Run a Python program and return what it prints"
-    return subprocess.run(["python3", path], capture_output=True, text=True).stdout
+def run(command: str) -> str:
+    "Run a shell command and return what it prints"
+    return subprocess.run(command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
 `

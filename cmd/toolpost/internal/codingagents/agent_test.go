@@ -282,6 +282,16 @@ func TestLaunchLeavesConfigAlone(t *testing.T) {
 	if !slices.ContainsFunc(append(p.Env, p.Args...), func(line string) bool { return strings.Contains(line, at) }) {
 		t.Errorf("%q %q do not name the folder", p.Env, p.Args)
 	}
+	// What the agent makes is kept: new files, and files that it replaces instead of writing into them.
+	if err := os.WriteFile(filepath.Join(at, "data", "new.json"), []byte("new"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Keep(); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := os.ReadFile(filepath.Join(home, ".cline", "data", "new.json")); err != nil || string(kept) != "new" {
+		t.Errorf("a new file: %v %s", err, kept)
+	}
 	if text, _ := os.ReadFile(own); string(text) != `{"providers":{"mine":{}}}` {
 		t.Errorf("the file was changed: %s", text)
 	}

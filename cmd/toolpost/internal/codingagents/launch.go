@@ -2,6 +2,7 @@ package codingagents
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +16,48 @@ import (
 type Prepared struct {
 	Args, Env []string
 	without   []string
+	overlay   string   // the folder of the configuration, "" if the usual one is used
+	usual     string   // the usual folder
+	own       []string // the edited copies in the overlay
+}
+
+// Keep moves what the agent made in its folder to the usual one, such as its conversations. The edited copies stay
+// behind.
+func (p Prepared) Keep() error {
+	if p.overlay == "" {
+		return nil
+	}
+	return filepath.WalkDir(p.overlay, func(file string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() || slices.Contains(p.own, file) {
+			return err
+		}
+		rest, err := filepath.Rel(p.overlay, file)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(p.usual, rest)
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		if os.Rename(file, to) == nil {
+			return nil
+		}
+		from, err := os.Open(file) // another file system
+		if err != nil {
+			return err
+		}
+		defer from.Close()
+		copied, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, info.Mode().Perm())
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(copied, from)
+		return errors.Join(err, copied.Close())
+	})
 }
 
 // Environ returns an environment with the variables of the agent.
@@ -56,6 +99,7 @@ func (a Agent) Prepare(dir string, v Values) (p Prepared, err error) {
 				return p, err
 			}
 			file = filepath.Join(overlay, filepath.FromSlash(rest))
+			p.own = append(p.own, file)
 		}
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			return p, err
@@ -65,6 +109,7 @@ func (a Agent) Prepare(dir string, v Values) (p Prepared, err error) {
 	p.Args = a.Lines(a.Launch.Args, v)
 	p.Env = a.Lines(append(slices.Clone(a.Env), a.Launch.Env...), v)
 	if a.Launch.Overlay != "" {
+		p.overlay, p.usual = overlay, Place(a.Launch.OverlayOf+"/")
 		p.Env = append(p.Env, a.Launch.Overlay+"="+overlay)
 	}
 	return p, nil

@@ -24,21 +24,21 @@ var All = []Agent{
 	},
 	{
 		Name: "codex", Title: "Codex", Format: wire.Responses, Program: "codex",
-		Files: []File{{"~/.codex/config.toml", "toml", `{"model": "{MODEL}", "model_provider": "toolpost", "model_context_window": "{CONTEXT}", "model_max_output_tokens": "{OUTPUT}",
+		Files: []File{{"~/.codex/config.toml", "toml", `{"model": "{MODEL}", "model_provider": "toolpost", "model_context_window": "{CONTEXT}",
 			"model_providers": {"toolpost": {"name": "toolpost", "base_url": "{URL}/v1", "wire_api": "responses", "env_key": "TOOLPOST_KEY"}}}`}},
 		Env: []string{"TOOLPOST_KEY={KEY}"},
 		Run: []string{"codex"},
 		Launch: Launch{Args: []string{
-			"-c", `model="{MODEL}"`, "-c", `model_provider="toolpost"`, "-c=model_context_window={CONTEXT}", "-c=model_max_output_tokens={OUTPUT}",
+			"-c", `model="{MODEL}"`, "-c", `model_provider="toolpost"`, "-c=model_context_window={CONTEXT}",
 			"-c", `model_providers.toolpost={name="toolpost", base_url="{URL}/v1", wire_api="responses", env_key="TOOLPOST_KEY"}`,
 		}},
-		Note: "Models whose names it knows are offered its patches as free text; others edit by commands. It shows no prices.",
+		Note: "Models whose names it knows are offered its patches as free text; others edit by commands. It takes no output limit and no prices.",
 	},
 	{
 		Name: "opencode", Title: "opencode", Program: "opencode",
 		Files: []File{{"~/.config/opencode/opencode.json", "json", `{
 			"provider": {"toolpost": {"npm": "@ai-sdk/openai-compatible", "name": "toolpost", "options": {"baseURL": "{URL}/v1", "apiKey": "{KEY}"},
-				"models": {"{NAME}": {"name": "{NAME}", "limit!": {"context": "{CONTEXT}", "output": "{OUTPUT}"}, "cost!": {"input": "{IN}", "output": "{OUT}", "cache_read": "{CACHED}"}}}}},
+				"models": {"{NAME}": {"name": "{NAME}", "attachment": true, "modalities": {"input": ["text", "image"], "output": ["text"]}, "limit!": {"context": "{CONTEXT}", "output": "{OUTPUT}"}, "cost!": {"input": "{IN}", "output": "{OUT}", "cache_read": "{CACHED}"}}}}},
 			"model": "toolpost/{MODEL}", "small_model": "toolpost/{SMALL}"}`}},
 		Run: []string{"opencode"}, Asks: []string{"{SMALL}"},
 		Launch: Launch{Env: []string{"OPENCODE_CONFIG_CONTENT={FILE}"}},
@@ -46,7 +46,7 @@ var All = []Agent{
 	{
 		Name: "pi", Title: "pi", Program: "pi",
 		Files: []File{{"~/.pi/agent/models.json", "json", `{"providers": {"toolpost": {"baseUrl": "{URL}/v1", "apiKey": "{KEY}", "api": "openai-completions",
-			"models": [{"id": "{NAME}", "contextWindow": "{CONTEXT}", "maxTokens": "{OUTPUT}", "cost!": {"input": "{IN}", "output": "{OUT}", "cacheRead": "{CACHED}", "cacheWrite": "{IN}"}}]}}}`}},
+			"models": [{"id": "{NAME}", "input": ["text", "image"], "contextWindow": "{CONTEXT}", "maxTokens": "{OUTPUT}", "cost!": {"input": "{IN}", "output": "{OUT}", "cacheRead": "{CACHED}", "cacheWrite": "{IN}"}}]}}}`}},
 		Run:    []string{"pi", "--provider", "toolpost", "--model", "{MODEL}"},
 		Note:   "It also speaks \"openai-responses\" at the same address, \"anthropic-messages\" at {URL}, and \"google-generative-ai\" at {URL}/v1beta.",
 		Launch: Launch{Args: []string{"--provider", "toolpost", "--model", "{MODEL}"}, Overlay: "PI_CODING_AGENT_DIR", OverlayOf: "~/.pi/agent"},
@@ -91,7 +91,7 @@ var All = []Agent{
 		Name: "crush", Title: "Crush", Program: "crush",
 		Files: []File{{"~/.config/crush/crush.json", "json", `{
 			"providers": {"toolpost": {"name": "toolpost", "type": "openai-compat", "base_url": "{URL}/v1", "api_key": "{KEY}",
-				"models": [{"id": "{NAME}", "name": "{NAME}", "context_window": "{CONTEXT}", "default_max_tokens": "{OUTPUT}", "cost_per_1m_in": "{IN}", "cost_per_1m_out": "{OUT}", "cost_per_1m_in_cached": "{CACHED}"}]}},
+				"models": [{"id": "{NAME}", "name": "{NAME}", "supports_attachments": true, "context_window": "{CONTEXT}", "default_max_tokens": "{OUTPUT}", "cost_per_1m_in": "{IN}", "cost_per_1m_out": "{OUT}", "cost_per_1m_in_cached": "{CACHED}"}]}},
 			"models": {"large": {"provider": "toolpost", "model": "{MODEL}"}, "small": {"provider": "toolpost", "model": "{SMALL}"}}}`}},
 		Run: []string{"crush"}, Asks: []string{"{SMALL}"},
 		Launch: Launch{Overlay: "CRUSH_GLOBAL_CONFIG", OverlayOf: "~/.config/crush"},
@@ -140,7 +140,7 @@ var All = []Agent{
 	},
 	{
 		Name: "llm", Title: "llm", Program: "llm",
-		Files:  []File{{"~/.config/io.datasette.llm/extra-openai-models.yaml", "yaml", `[{"model_id": "toolpost/{NAME}", "model_name": "{NAME}", "api_base": "{URL}/v1", "api_key_name": "toolpost", "supports_tools": true}]`}},
+		Files:  []File{{"~/.config/io.datasette.llm/extra-openai-models.yaml", "yaml", `[{"model_id": "toolpost/{NAME}", "model_name": "{NAME}", "api_base": "{URL}/v1", "api_key_name": "toolpost", "supports_tools": true, "vision": true}]`}},
 		Run:    []string{"llm", "-m", "toolpost/{MODEL}", "--key", "{KEY}", "-T", "llm_time", "--td", "What time is it?"},
 		Launch: Launch{Args: []string{"-m", "toolpost/{MODEL}", "--key", "{KEY}"}, Overlay: "LLM_USER_PATH", OverlayOf: "~/.config/io.datasette.llm"},
 		Note:   "The folder is that of Linux; llm says its own with: dirname \"$(llm logs path)\". It takes no windows and no prices.",

@@ -127,7 +127,11 @@ func launch(cmd *cobra.Command, name string, args []string, model string) error 
 	agent.Env = p.Environ(os.Environ())
 	agent.Stdin, agent.Stdout, agent.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: %s uses %s, answered at %s\n", a.Title, v.Main.Name, url)
-	return runAgent(cmd.Context(), agent)
+	err = runAgent(cmd.Context(), agent)
+	if kept := p.Keep(); kept != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "toolpost: not everything that %s wrote could be kept: %v\n", a.Title, kept)
+	}
+	return err
 }
 
 // launchRoutes gives the settings the routes for an agent, and returns the name that it asks for, "" for that of a
