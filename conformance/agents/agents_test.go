@@ -62,6 +62,14 @@ type upstream struct {
 	text                     bool
 }
 
+// rules returns the model whose server's rules count. DeepSeek's are the strictest of those that take chat.
+func (up upstream) rules() string {
+	if up.wire == "chat" {
+		return vendorModels["chat"]
+	}
+	return up.model
+}
+
 // vendorModels has a model for each format.
 var vendorModels = map[string]string{"messages": "claude-sonnet-4-5", "chat": "deepseek-chat", "gemini": "gemini-2.5-pro", "responses": "gpt-5"}
 
@@ -126,20 +134,26 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Even
 			return func(yield func(llm.Event, error) bool) { yield(nil, ctx.Err()) }
 		}
 	}
-	script, err := sim.ParseScript([]byte(m.answer(req, said)))
+	script, err := sim.ParseScript([]byte(m.script(req, said)))
 	if err != nil {
 		return func(yield func(llm.Event, error) bool) { yield(nil, err) }
 	}
-	return script.Stream(ctx, &llm.Request{Messages: []llm.Message{llm.User("x")}, Tools: req.Tools})
+	return script.Stream(ctx, req)
 }
 
-// answer returns a script of one answer.
-func (m *model) answer(req *llm.Request, said int) string {
+// script returns a script whose next answer in the conversation is the next step.
+func (m *model) script(req *llm.Request, said int) string {
+	var b strings.Builder
+	for i := range said {
+		fmt.Fprintf(&b, "-- %d --\ntext said before\n", i+1)
+	}
 	text := m.steps(req, said)
 	if raw, ok := strings.CutPrefix(text, "raw\n"); ok {
-		return "one answer\n-- 1.raw --\n" + raw
+		fmt.Fprintf(&b, "-- %d.raw --\n%s", said+1, raw)
+	} else {
+		fmt.Fprintf(&b, "-- %d --\n%s", said+1, text)
 	}
-	return "one answer\n-- 1 --\n" + text
+	return b.String()
 }
 
 func isImage(p llm.Part) bool {
@@ -184,7 +198,7 @@ func (a agent) begin(t *testing.T, up upstream) *run {
 		files[fmt.Sprintf("p%d.txt", i)] = fmt.Sprintf("PART-%d-HERE\n", i)
 	}
 	write(t, r.work, files)
-	server := httptest.NewServer(&sim.Server{Model: r.m, Unknown: "sim/native+strict=" + up.model})
+	server := httptest.NewServer(&sim.Server{Model: r.m, Unknown: "sim/native+strict=" + up.rules()})
 	t.Cleanup(server.Close)
 	root := map[string]string{"gemini": "/v1beta"}[up.wire]
 	if root == "" {
@@ -251,7 +265,7 @@ func (a agent) working(r *run, up upstream) func(*llm.Request, int) string {
 	}
 	rounds = append(rounds, four, []step{a.edit}, []step{a.running("python3 trial.py")}, []step{a.running("cat no-such-file-77")})
 	for i := 6; i <= 10; i++ {
-		rounds = append(rounds, []step{a.running(fmt.Sprintf("echo ROUND-$((%d+0))-END", i))})
+		rounds = append(rounds, []step{a.running(fmt.Sprintf("printf ROUND-%%s-END %d", i))})
 	}
 	if a.end != (step{}) {
 		rounds = append(rounds, []step{a.end})
@@ -260,11 +274,26 @@ func (a agent) working(r *run, up upstream) func(*llm.Request, int) string {
 		if a.says != "" {
 			return "raw\n" + a.says
 		}
+		if made := callsIn(req); made > 0 { // some agents write an answer with several calls as several messages
+			for said = 0; said < len(rounds) && made > 0; said++ {
+				made -= len(rounds[said])
+			}
+		}
 		if said >= len(rounds) {
 			return "text " + last
 		}
 		return answered(r, rounds[said], up.text)
 	}
+}
+
+// callsIn counts the calls of a conversation, also those that are text.
+func callsIn(req *llm.Request) (n int) {
+	for _, m := range req.Messages {
+		if m.Role == llm.RoleAssistant {
+			n += len(m.Calls()) + strings.Count(m.Text(), "<tool_call>")
+		}
+	}
+	return n
 }
 
 // answered writes calls in the notation of a script, or as the text of a model.

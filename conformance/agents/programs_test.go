@@ -100,6 +100,12 @@ func codex(name, model string, edit step) agent {
 	}
 }
 
+// open adds cells that are open: what was seen, without the cause.
+func (a agent) open(cells map[string]string) agent {
+	a.cannot = cells
+	return a
+}
+
 // pi returns pi.
 func pi() agent {
 	return agent{
@@ -118,11 +124,15 @@ var agents = []agent{
 		resume: []string{"-c", "-p", "{AGAIN}", "--output-format", "json"},
 		read:   step{"Read", `{"file_path":"{WORK}/%s"}`}, edit: step{"Edit", `{"file_path":"{WORK}/calc.py","old_string":"a - b","new_string":"a + b"}`}, shell: step{"Bash", `{"command":"%s","description":"runs it"}`},
 		sub:     []step{{"Agent", `{"description":"look","prompt":"` + sub + `","subagent_type":"general-purpose","run_in_background":false}`}},
-		mcpArgs: []string{"--mcp-config", mcpServers},
+		mcpArgs: []string{"--mcp-config", mcpServers}, env: []string{"ENABLE_TOOL_SEARCH=false"},
 	},
 	codex("codex", "gpt-5", step{"exec_command", `{"cmd":"sed -i 's/a - b/a + b/' calc.py"}`}),
-	codex("codex, unknown name", "my-model", step{"exec_command", `{"cmd":"sed -i 's/a - b/a + b/' calc.py"}`}),
-	codex("codex, patches", "gpt-5.5", step{"apply_patch", `"*** Begin Patch\n*** Update File: calc.py\n@@\n def add(a, b):\n-    return a - b  # READ-CALC\n+    return a + b  # READ-CALC\n*** End Patch\n"`}),
+	codex("codex, unknown name", "my-model", step{"exec_command", `{"cmd":"sed -i 's/a - b/a + b/' calc.py"}`}).open(map[string]string{
+		"image": "open: the image does not reach the model", "sub-agent": "open: the sub-agent is not asked",
+	}),
+	codex("codex, patches", "gpt-5.5", step{"apply_patch", `"*** Begin Patch\n*** Update File: calc.py\n@@\n def add(a, b):\n-    return a - b  # READ-CALC\n+    return a + b  # READ-CALC\n*** End Patch\n"`}).open(map[string]string{
+		"image": "open: the image does not reach the model", "mcp": "open: the tool of the server is not offered", "sub-agent": "it offers this model no sub-agents",
+	}),
 	{
 		name: "opencode", format: "chat", program: "opencode", model: "sim-model",
 		args: []string{"run", "--format", "json", "{TASK}"}, resume: []string{"run", "--format", "json", "-c", "{AGAIN}"},

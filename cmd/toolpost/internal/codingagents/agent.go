@@ -55,6 +55,7 @@ type Launch struct {
 	// Overlay is a variable that names the folder of the configuration, and OverlayOf the usual folder. The agent gets a
 	// folder with edited copies of its files, and links to everything else in that folder.
 	Overlay, OverlayOf string
+	OverlayIn          string // the folder below, if the variable names the one above
 }
 
 // Model is a name of a gateway, with facts about its model. Zero values are unknown.

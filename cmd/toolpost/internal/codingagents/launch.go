@@ -76,7 +76,8 @@ func (a Agent) Prepare(dir string, v Values) (p Prepared, err error) {
 		return p, err
 	}
 	p.without = a.Launch.Without
-	overlay := filepath.Join(dir, "config")
+	top := filepath.Join(dir, "config")
+	overlay := filepath.Join(top, a.Launch.OverlayIn)
 	for i, c := range configs {
 		old, err := cli.ReadFile(Place(c.Path), maxFile)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -110,7 +111,7 @@ func (a Agent) Prepare(dir string, v Values) (p Prepared, err error) {
 	p.Env = a.Lines(append(slices.Clone(a.Env), a.Launch.Env...), v)
 	if a.Launch.Overlay != "" {
 		p.overlay, p.usual = overlay, Place(a.Launch.OverlayOf+"/")
-		p.Env = append(p.Env, a.Launch.Overlay+"="+overlay)
+		p.Env = append(p.Env, a.Launch.Overlay+"="+top)
 	}
 	return p, nil
 }

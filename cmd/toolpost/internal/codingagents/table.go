@@ -61,7 +61,7 @@ var All = []Agent{
 		Run:    []string{"gemini"},
 		Asks:   []string{"gemini-2.5-pro", "gemini-2.5-flash", "gemini-2.5-flash-lite"},
 		Note:   "It also asks models that it chooses itself, like gemini-2.5-flash: a route for gemini-* answers them. Windows and prices are its own table's.",
-		Launch: Launch{Args: []string{"-m", "{MODEL}"}, Env: []string{"GEMINI_CLI_SYSTEM_SETTINGS_PATH={COPY2}"}, Without: []string{"GOOGLE_API_KEY"}},
+		Launch: Launch{Args: []string{"-m", "{MODEL}"}, Without: []string{"GOOGLE_API_KEY"}, Overlay: "GEMINI_CLI_HOME", OverlayOf: "~/.gemini", OverlayIn: ".gemini"},
 	},
 	{
 		Name: "qwen-code", Title: "Qwen Code", Program: "qwen",
