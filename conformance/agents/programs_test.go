@@ -150,6 +150,7 @@ var agents = []agent{
 		read: step{"read_file", `{"file_path":"%s"}`}, edit: step{"replace", `{"file_path":"calc.py","instruction":"add, do not subtract","old_string":"a - b","new_string":"a + b"}`}, shell: step{"run_shell_command", `{"command":"%s"}`},
 		sub:      []step{{"generalist", `{"request":"` + sub + `"}`}},
 		mcpFiles: map[string]string{".gemini/settings.json": mcpServers},
+		cannot:   map[string]string{"sub-agent": "open: the sub-agent is not asked"},
 	},
 	{
 		name: "qwen-code", format: "chat", program: "qwen", model: "sim-model",
@@ -157,6 +158,7 @@ var agents = []agent{
 		read: step{"read_file", `{"file_path":"{WORK}/%s"}`}, edit: step{"edit", `{"file_path":"{WORK}/calc.py","old_string":"a - b","new_string":"a + b"}`}, shell: step{"run_shell_command", `{"command":"%s","is_background":false}`},
 		sub:      []step{{"agent", `{"description":"look","prompt":"` + sub + `","subagent_type":"general-purpose"}`}},
 		mcpFiles: map[string]string{".qwen/settings.json": mcpServers},
+		cannot:   map[string]string{"image": "open: the image does not reach the model", "mcp": "open: the tool is offered by a search only, which is not tried"},
 	},
 	{
 		name: "continue", format: "chat", program: "cn", model: "sim-model",
@@ -179,6 +181,7 @@ var agents = []agent{
 		sub:     []step{{"delegate", `{"instructions":"` + sub + `"}`}},
 		mcpArgs: []string{"--with-extension", "python3 {PROBE}"},
 		lacks:   map[string]string{"image": "it takes no images on the command line"},
+		cannot:  map[string]string{"mcp": "open: it does not start the server of the suite"},
 	},
 	{
 		name: "copilot", format: "chat", program: "copilot", model: "sim-model",
@@ -186,6 +189,7 @@ var agents = []agent{
 		read: step{"view", `{"path":"{WORK}/%s"}`}, edit: step{"edit", `{"path":"{WORK}/calc.py","old_str":"a - b","new_str":"a + b"}`}, shell: step{"bash", `{"command":"%s","description":"runs it"}`},
 		sub:     []step{{"task", `{"name":"look","description":"look","prompt":"` + sub + `","agent_type":"general-purpose","mode":"sync"}`}},
 		mcpArgs: []string{"--additional-mcp-config", `{"mcpServers":{"probe":{"type":"local","command":"python3","args":["{PROBE}"],"tools":["*"]}}}`},
+		cannot:  map[string]string{"image": "open: the image does not reach the model"},
 	},
 	{
 		name: "mini-swe-agent", format: "chat", program: "mini", model: "sim-model",

@@ -186,6 +186,12 @@ func runAgent(ctx context.Context, agent *exec.Cmd) error {
 	signal.Notify(caught, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(caught)
 	terminal := cli.IsTerminal(os.Stdin)
+	send := signalGroup
+	if terminal {
+		send = func(p *os.Process, s os.Signal) { _ = p.Signal(s) }
+	} else {
+		inGroup(agent)
+	}
 	if err := agent.Start(); err != nil {
 		return err
 	}
@@ -201,17 +207,17 @@ func runAgent(ctx context.Context, agent *exec.Cmd) error {
 			if s == os.Interrupt && terminal {
 				continue
 			}
-			_ = agent.Process.Signal(s)
+			send(agent.Process, s)
 			if s != os.Interrupt && limit == nil {
 				limit = time.After(launchPatience)
 			}
 		case <-done: // a test, or a signal, which also arrives by itself
 			done = nil
 			if !errors.As(context.Cause(ctx), new(cli.Signalled)) {
-				_ = agent.Process.Kill()
+				send(agent.Process, os.Kill)
 			}
 		case <-limit:
-			_ = agent.Process.Kill()
+			send(agent.Process, os.Kill)
 		}
 	}
 }

@@ -98,6 +98,23 @@ func TestLaunchPassesSignals(t *testing.T) {
 	}
 }
 
+// TestLaunchSignalsReachChildren: without a terminal a signal also reaches the programs that the agent started.
+func TestLaunchSignalsReachChildren(t *testing.T) {
+	t.Parallel()
+	m, cmd := launched(t, `(trap 'echo got > got; exit 0' TERM; : > ready; while :; do sleep 0.05; done) &
+wait
+`, "--model", "sim/offline")
+	errOut := programtest.Start(t, cmd)
+	await(t, filepath.Join(m.Dir, "ready"))
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if e := programtest.Await(t, cmd, errOut); e.Code != 143 {
+		t.Errorf("exit %d\n%s", e.Code, e.ErrOut)
+	}
+	await(t, filepath.Join(m.Dir, "got"))
+}
+
 // TestLaunchRefuses: mistakes are reported before anything starts.
 func TestLaunchRefuses(t *testing.T) {
 	programtest.OwnHome(t)
