@@ -157,13 +157,20 @@ func TestBlindSets(t *testing.T) {
 		{name: "honest_round10", read: [2]int{168, 170}, sure: [2]int{45, 170}},             // of 114 forms, at first sight 143 right, 1 wrong, 12 silent
 		{name: "long_round10", read: [2]int{100, 100}, sure: [2]int{100, 100}},              // as at first sight
 		{name: "long_round10", read: [2]int{100, 100}, sure: [2]int{100, 100}, hint: true},  // as at first sight
-		{name: "talk_round11"},                                                          // of 50, as at first sight
-		{name: "talk_round11", read: [2]int{0, 36}, hint: true},                         // as at first sight
-		{name: "twins_round11", read: [2]int{50, 50}, sure: [2]int{50, 50}},             // as at first sight
-		{name: "twins_round11", read: [2]int{50, 50}, sure: [2]int{50, 50}, hint: true}, // as at first sight
-		{name: "honest_round11", read: [2]int{75, 80}, sure: [2]int{22, 80}, silent: 1}, // at first sight 65 right, 1 wrong, 4 silent
-		{name: "long_round11", read: [2]int{50, 50}, sure: [2]int{50, 50}},              // as at first sight
-		{name: "long_round11", read: [2]int{50, 50}, sure: [2]int{50, 50}, hint: true},  // as at first sight
+		{name: "talk_round11"},                                                            // of 50, as at first sight
+		{name: "talk_round11", read: [2]int{0, 36}, hint: true},                           // as at first sight
+		{name: "twins_round11", read: [2]int{50, 50}, sure: [2]int{50, 50}},               // as at first sight
+		{name: "twins_round11", read: [2]int{50, 50}, sure: [2]int{50, 50}, hint: true},   // as at first sight
+		{name: "honest_round11", read: [2]int{75, 80}, sure: [2]int{22, 80}, silent: 1},   // at first sight 65 right, 1 wrong, 4 silent
+		{name: "long_round11", read: [2]int{50, 50}, sure: [2]int{50, 50}},                // as at first sight
+		{name: "long_round11", read: [2]int{50, 50}, sure: [2]int{50, 50}, hint: true},    // as at first sight
+		{name: "talk_round12", read: [2]int{0, 2}},                                        // of 100, in 20 languages; at first sight 5, of which 2 sure
+		{name: "talk_round12", read: [2]int{0, 16}, hint: true},                           // 2 sure
+		{name: "twins_round12", read: [2]int{97, 100}, sure: [2]int{62, 100}},             // 88
+		{name: "twins_round12", read: [2]int{97, 100}, sure: [2]int{62, 100}, hint: true}, // 88
+		{name: "honest_round12", read: [2]int{158, 170}, sure: [2]int{29, 170}, wrong: 1}, // of 170 forms, at first sight 124 right, 2 wrong, 6 silent
+		{name: "long_round12", read: [2]int{100, 100}, sure: [2]int{99, 100}},             // as at first sight
+		{name: "long_round12", read: [2]int{100, 100}, sure: [2]int{99, 100}, hint: true}, // as at first sight
 		{name: "twins_round7", read: [2]int{75, 75}, sure: [2]int{74, 75}, hint: true},
 		{name: "honest_round7", read: [2]int{165, 166}, sure: [2]int{80, 166}}, // 158, of which 60 sure
 		{name: "long_round7", read: [2]int{180, 180}, sure: [2]int{180, 180}},

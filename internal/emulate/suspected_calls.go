@@ -55,7 +55,7 @@ func (r *reading) suspect(p *dialect.Parser, text string) {
 			}
 		case llm.Call:
 			if ev.Provenance.Source() == llm.BareSource && !r.emit(llm.Warning{Code: llm.SuspectedCall, Feature: ev.Provenance.Dialect,
-				Detail: fmt.Sprintf("text looks like a call of %s in %s, at byte %d; it was not read as one", ev.Name, ev.Provenance.Dialect, at)}) {
+				Detail: fmt.Sprintf("text at byte %d looks like a call of %s in %s, but it has no marker", at, ev.Name, ev.Provenance.Dialect)}) {
 				return
 			}
 		}

@@ -171,9 +171,9 @@ func (m *machine) ReadCandidate(t *lexicon.Token, marked bool, f func() bool) bo
 	}
 	m.Approach(t)
 	m.Presented = marked && !m.Block.Open && t.IsWritten() && judge.EndsLabel(judge.LabelAbove(m.Lately()))
-	switch judge.Decide(&m.Evidence, judge.Candidate{Stage: judge.Begun, Token: t, Marked: marked}).Result {
+	switch v := judge.Decide(&m.Evidence, judge.Candidate{Stage: judge.Begun, Token: t, Marked: marked}); v.Result {
 	case judge.IsText:
-		m.Suspect()
+		m.Suspect(v.Why())
 		return false
 	case judge.IsCall:
 		return f()
@@ -202,7 +202,7 @@ func (m *machine) settle(c judge.Candidate) {
 	v := judge.Decide(&m.Evidence, c)
 	switch v.Result {
 	case judge.IsText:
-		m.refuse(v.Doubt)
+		m.refuse(v.Why())
 		m.ShownTo = max(m.ShownTo, v.ShownTo)
 		if c.Fenced {
 			m.Quoting = !closed
@@ -234,15 +234,14 @@ func (m *machine) checkContext() {
 	}
 }
 
-// refuse turns the calls that were held into text. why is what the text around them says.
-func (m *machine) refuse(why judge.Doubt) {
+// refuse turns the calls that were held into text, for the reason why.
+func (m *machine) refuse(why string) {
 	end, rows := m.Offset(), m.Rows
 	m.Undo()
 	if rows.Empty() {
 		rows = m.Lex.Bare
 	}
-	m.Lost.Add(rows, m.Offset())
-	m.Lost.Because(rows, why)
+	m.Lost.Add(rows, m.Offset(), why)
 	m.Covers = append(m.Covers, judge.Extent{Start: m.Offset(), End: end})
 	m.Pos = end - m.Base
 }

@@ -75,9 +75,9 @@ func (m *machine) StartCall(written, id string, start int) bool {
 	}
 	if v := judge.Decide(&m.Evidence, judge.Candidate{Stage: judge.Named, Rows: m.Rows, Marked: m.Marked || m.Loose}); v.Result == judge.IsText {
 		if m.Rows.Empty() {
-			m.Lost.Add(m.Lex.Bare, start)
+			m.Lost.Add(m.Lex.Bare, start, v.Why())
 		} else {
-			m.Lost.Add(m.Rows, start)
+			m.Lost.Add(m.Rows, start, v.Why())
 		}
 		return false
 	}

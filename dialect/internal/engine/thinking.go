@@ -191,6 +191,6 @@ func (m proseReader) KeepHeld() {
 // noteRehearsal counts the marker t in thinking as a suspect if it begins a call.
 func (m proseReader) noteRehearsal(t *lexicon.Token) {
 	if t.Is(lexicon.Opens) && !t.Line || t.Is(lexicon.TagCall) {
-		m.Lost.Add(t.In(lexicon.Opens).Or(t.In(lexicon.TagCall)), m.Offset())
+		m.Lost.Add(t.In(lexicon.Opens).Or(t.In(lexicon.TagCall)), m.Offset(), judge.Rehearsed)
 	}
 }

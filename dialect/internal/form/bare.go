@@ -22,7 +22,7 @@ func (m bareReader) bare(c byte) bool {
 	}
 	before := m.suspectedBefore()
 	if (c == '{' || c == '[') && (m.Exampled() || m.asFence().inCode()) {
-		m.Lost.Add(m.Lex.Bare, m.Offset())
+		m.Lost.Add(m.Lex.Bare, m.Offset(), judge.Example)
 		return false
 	}
 	start := m.Offset()
@@ -76,7 +76,7 @@ func (m bareReader) looseLine(before *judge.Suspects) bool {
 			return true
 		}
 		if m.Peek(0) != '{' { // an object may be data
-			m.Lost.Add(m.Lex.Bare.And(m.Lex.Form[spec.PyCall]), start)
+			m.Lost.Add(m.Lex.Bare.And(m.Lex.Form[spec.PyCall]), start, judge.Unreadable)
 		}
 	}
 	m.asBare().suspectName()
@@ -146,7 +146,7 @@ func (m bareReader) suspectUnknown() {
 		return
 	}
 	if j := m.Word(i, ""); j > i && chars.IsNameStart(m.Peek(i)) && m.Peek(j) == '(' && m.asPython().keyLength(m.Spaces(j+1)) > 0 {
-		m.Lost.Add(m.Lex.Bare.And(m.Lex.Form[spec.PyCall]), m.Offset()+i)
+		m.Lost.Add(m.Lex.Bare.And(m.Lex.Form[spec.PyCall]), m.Offset()+i, judge.UnknownTool)
 	}
 }
 
@@ -177,7 +177,7 @@ func (m bareReader) suspectName() {
 		like = spec.NameJSON
 	}
 	if name := string(text[start:]); name != "" && m.Names.Offered(name) || m.asBare().unknownFirst() {
-		m.Lost.Add(m.Lex.Bare.And(m.Lex.Form[like]), m.Offset()-len(name))
+		m.Lost.Add(m.Lex.Bare.And(m.Lex.Form[like]), m.Offset()-len(name), judge.Unreadable)
 	}
 }
 

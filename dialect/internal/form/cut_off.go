@@ -122,7 +122,7 @@ func (m cutReader) cutMarker(i int, behind bool) bool {
 	if !telling && !(behind && m.Truncated()) {
 		return false
 	}
-	m.Lost.Add(m.markersFrom(i), m.Offset()+i)
+	m.Lost.Add(m.markersFrom(i), m.Offset()+i, judge.CutMarker)
 	m.Skip(len(m.Buf)-m.Pos, "cut marker")
 	return true
 }

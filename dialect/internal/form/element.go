@@ -38,15 +38,15 @@ func (m elementReader) element(start int) bool {
 	if !m.Names.Offered(word) {
 		return false
 	}
-	if judge.Decide(&m.Evidence, judge.Candidate{Stage: judge.Named, Element: word, Marked: m.Marked}).Result == judge.IsText {
-		m.Lost.Add(m.Lex.Elements, start)
+	if v := judge.Decide(&m.Evidence, judge.Candidate{Stage: judge.Named, Element: word, Marked: m.Marked}); v.Result == judge.IsText {
+		m.Lost.Add(m.Lex.Elements, start, v.Why())
 		return false
 	}
 	if !m.elementHolds(word, n) {
 		if m.yamlElement(word, n, start) || m.onlyText(word, n, start) {
 			return true
 		}
-		m.Lost.Add(m.Lex.Elements, start)
+		m.Lost.Add(m.Lex.Elements, start, judge.Unreadable)
 		return false
 	}
 	m.Narrow(m.Lex.Elements)
@@ -165,7 +165,7 @@ func (m elementReader) attributed(start int) bool {
 		ok = ok && shape != nil && shape.Declares(a.Key)
 	}
 	if !ok || len(t.Attrs) == 0 && !(t.Self && m.AtLine() && (m.NeedsNothing(name) || offered.RequiresNothing(shape) && !chars.IsPlainTag("<"+word+">"))) || !t.Self && !m.elementHolds(word, t.Length) {
-		m.Lost.Add(m.Lex.Elements, start)
+		m.Lost.Add(m.Lex.Elements, start, judge.Unreadable)
 		return false
 	}
 	m.Narrow(m.Lex.Elements)
@@ -293,7 +293,7 @@ func (m elementReader) anyYAML(word string, n, start int) bool {
 		return false
 	}
 	if _, i := m.yamlKeyAt(m.Spaces(n)); m.Peek(i) == ':' && chars.IsSpace(m.Peek(i+1)) {
-		m.Lost.Add(m.Lex.Yaml, start)
+		m.Lost.Add(m.Lex.Yaml, start, judge.Unreadable)
 	}
 	return false
 }

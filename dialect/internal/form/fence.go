@@ -52,7 +52,7 @@ func (m fenceReader) fenced(start int) bool {
 	}
 	if m.HasAt(0, "```") || !read(start) {
 		if all.Within(m.Lex.Fenced) { // its info string announces a call
-			m.Lost.Add(all, start)
+			m.Lost.Add(all, start, judge.Unreadable)
 		}
 		return false
 	}

@@ -57,7 +57,7 @@ func (m grammarReader) body(start int) bool {
 		return false
 	}
 	n := m.closer(0)
-	calls, ok := whole.Read(string(m.Buf[m.Pos:m.Pos+n]), m.Names, false)
+	calls, ok := whole.Read(string(m.Buf[m.Pos:m.Pos+n]), m.Names, whole.Place{})
 	return ok && len(calls) == 1 && m.put(calls[0], n, "", start, "unknown-form", llm.Guess)
 }
 

@@ -85,7 +85,7 @@ func (m headerReader) misaddressed(t *lexicon.Token, n int) bool {
 		}
 		m.Undo()
 	}
-	m.Suspect()
+	m.Suspect(judge.ToUser)
 	return false
 }
 
@@ -96,7 +96,7 @@ func (m headerReader) headerCall(to string, n, start int) bool {
 	}
 	if m.Names.None || m.Peek(m.Spaces(n)) == '<' && m.AnyOf(m.Spaces(n), m.Lex.Head.Calls) == 0 {
 		if t, _ := m.Match(m.Spaces(n)); m.Names.Offered(to) && !t.Is(lexicon.Opens) && !t.Is(lexicon.TagCall) {
-			m.Lost.Add(m.Lex.Header, start)
+			m.Lost.Add(m.Lex.Header, start, judge.Unreadable)
 		}
 		m.Skip(n, "header")
 		m.Around.Headed = m.Offset()

@@ -337,7 +337,7 @@ func (m jsonReader) flat(e *envelope) bool {
 	}
 	if len(args) == 0 && (e.legacy && !m.Marked || known && !m.NeedsNothing(name)) {
 		if !m.Marked {
-			m.Lost.Add(m.Lex.Bare, e.start)
+			m.Lost.Add(m.Lex.Bare, e.start, judge.Unreadable)
 		}
 		if !m.Marked || shape == nil || !offered.RequiresNothing(shape) {
 			return m.Marked && m.noArguments(e)
@@ -725,7 +725,7 @@ func (m jsonReader) suspectObject(e *envelope) {
 	key, i := m.KeyAt(m.Spaces(i + 1))
 	if c := m.Peek(i); m.role(key) == values.ArgsRole && (c == '{' || chars.IsQuote(c)) {
 		m.Keep(m.Lex.ByArgs[key])
-		m.Lost.Add(m.Rows, e.start)
+		m.Lost.Add(m.Rows, e.start, judge.UnknownTool)
 	}
 }
 

@@ -12,15 +12,24 @@ import (
 // already left, so the call is a guess. What the sentence before it says against it keeps it text.
 func (m *answer) LastBlock() {
 	text, from, starts := m.lastBlocks()
+	inline := -1 // inline code is a call only after a sentence that announces it
+	if len(starts) > 0 {
+		if inline = whole.InlineCode(text); inline >= 0 {
+			starts = append(starts, inline)
+		}
+	}
 	for _, at := range starts {
 		m.Revisit(m.Base + from + at)
+		if at == inline && !m.Announced {
+			continue
+		}
 		begins := at == 0 && m.Base+from == 0
 		code := begins || m.Announced || m.Above == judge.NoDoubt && !m.Introduced
 		block := text[at:]
 		if code {
 			block = whole.Command(block)
 		}
-		if calls, ok := whole.Read(string(block), m.Names, code); ok {
+		if calls, ok := whole.Read(string(block), m.Names, whole.Place{Code: code, Announces: judge.Announces}); ok {
 			m.lastCalls(calls, m.Base+from+at)
 			return
 		}
@@ -53,7 +62,7 @@ func (m *answer) Unread() {
 			continue
 		}
 		if name, ok := whole.Resembles(string(text[at:]), m.Names); ok {
-			m.Lost.Add(m.Lex.Bare.And(m.Lex.Form[spec.JSONCall]), m.Base+from+at+name)
+			m.Lost.Add(m.Lex.Bare.And(m.Lex.Form[spec.JSONCall]), m.Base+from+at+name, judge.Unreadable)
 			return
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolpost/toolpost/dialect/internal/chars"
 	"github.com/toolpost/toolpost/dialect/internal/engine"
+	"github.com/toolpost/toolpost/dialect/internal/judge"
 	"github.com/toolpost/toolpost/dialect/internal/lexicon"
 	"github.com/toolpost/toolpost/dialect/internal/loose"
 	"github.com/toolpost/toolpost/dialect/internal/offered"
@@ -84,7 +85,7 @@ func (m pythonReader) pyCall(start int) bool {
 	}
 	if !m.StartCall(name, "", start) {
 		if m.kwargs(i + 1) {
-			m.Lost.Add(m.Rows, start)
+			m.Lost.Add(m.Rows, start, judge.UnknownTool)
 		}
 		return false
 	}
@@ -326,6 +327,7 @@ func (m pythonReader) pyArg(count, position *int) bool {
 	start := m.Offset()
 	if n := m.keyLength(0); n > 0 {
 		written := strings.Trim(strings.TrimRight(string(m.Buf[m.Pos:m.Pos+n]), ":=> \t\r\n"), `"'`)
+		written = strings.TrimPrefix(written, ":") // a symbol of Ruby
 		key := loose.Unescape(written)
 		m.Skip(n, "key")
 		if c := m.Buf[m.Pos-1]; c == ':' || c == '>' {

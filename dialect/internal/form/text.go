@@ -32,7 +32,7 @@ func (m *answer) Special() bool {
 	}
 	read, decided := ask(m, m.lists.text.at(s), s)
 	if !decided && (s.tok.Is(lexicon.Opens) || s.tok.Is(lexicon.TagCall)) && !isAttribute(s.tok) && (!m.isWord(s.tok) || m.labelsCall(s.n)) {
-		m.Lost.Add(s.tok.All, m.Offset())
+		m.Lost.Add(s.tok.All, m.Offset(), judge.Unreadable)
 	}
 	return read
 }
@@ -146,7 +146,7 @@ func earlyReaders() []spotReader {
 				return (s.tok == nil || s.tok.Is(lexicon.Opens) || s.tok.Is(lexicon.TagCall) || s.tok.Is(lexicon.Thinks)) && m.quoted(s.tok)
 			},
 			read: func(m *answer, s spot) bool {
-				if m.Suspect(); s.tok == nil && s.c == '(' {
+				if m.Suspect(judge.Quoted); s.tok == nil && s.c == '(' {
 					m.asBare().suspectName()
 				}
 				return false

@@ -90,6 +90,8 @@ func (e *Evidence) NoteAbove() {
 	if line := lastSentence(before); len(line) > 0 {
 		thought := e.byLine && isThought(before)
 		switch e.Above = doubtIn(line); {
+		case e.Above == NoDoubt && isRecord(lastLine(before)):
+			e.Above = AfterReport
 		case thought && (e.Above == AfterCondition || e.Above == AfterReport):
 			e.Above = NoDoubt
 		case e.Above == AfterQuestion && (thought || isBlockQuote(before)): // the model asks itself, or repeats a question
@@ -137,6 +139,24 @@ func isThought(before []byte) bool {
 	line := chars.LastLine(bytes.TrimRight(before, " \t\r\n"))
 	i := bytes.IndexByte(line, ':')
 	return i > 0 && chars.WordLength(bytes.TrimSpace(line[:i])) > 0 && !bytes.ContainsAny(bytes.TrimSpace(line[:i]), " ")
+}
+
+// isRecord reports whether a line is an entry of a log: it begins with a date or a time, maybe in brackets, and ends in a
+// label.
+func isRecord(line []byte) bool {
+	line = bytes.TrimLeft(bytes.TrimSpace(line), "[(<*")
+	digits, signs := 0, 0
+	for _, c := range line[:min(len(line), len("2006-01-02T15:04:05"))] {
+		switch {
+		case c >= '0' && c <= '9':
+			digits++
+		case strings.IndexByte("-:/.T ", c) >= 0 && digits > 0:
+			signs++
+		default:
+			return false
+		}
+	}
+	return digits >= 4 && signs >= 2 && EndsLabel(line)
 }
 
 // isBlockQuote reports whether the last line of the text before is a quotation of Markdown.
@@ -291,7 +311,7 @@ func (e *Evidence) proseBegins(i int) bool {
 func (e *Evidence) pastSigns(i int) int {
 	for n := 0; n < 8 && e.At(i); n++ {
 		r := e.Letter(i)
-		if !unicode.IsDigit(r) && !unicode.IsPunct(r) && !strings.ContainsRune(" +`", r) {
+		if !unicode.IsDigit(r) && !unicode.IsPunct(r) && !strings.ContainsRune(" +`^↑", r) {
 			break
 		}
 		i += utf8.RuneLen(r)

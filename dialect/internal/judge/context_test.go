@@ -34,6 +34,7 @@ func TestDoubtOfTheSentenceBeforeACall(t *testing.T) {
 		"Let me get the exchange rate:":                NoDoubt,
 		"Ich rate davon ab, das zu tun:":               AfterRefusal,
 		"Let me search for tools that might help:":     NoDoubt,
+		"Je pourrais envoyer l'appel suivant :":        AfterCondition,
 		"You might write this:":                        AfterCondition,
 		"There is no need to ask, but do you mean it?": AfterQuestion,
 	} {

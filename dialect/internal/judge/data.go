@@ -98,7 +98,7 @@ func (d *Data) Ended() bool { return d.state == dataEnd }
 // the marker is a suspect.
 func (d *Data) Read() {
 	if !d.read() && d.state != dataEnd {
-		d.e.Suspect()
+		d.e.Suspect(isData)
 		d.n = len(d.text) + 1 // a name cannot contain this byte
 		d.e.Pos++
 	}
@@ -107,7 +107,7 @@ func (d *Data) Read() {
 // End records the suspects in the value.
 func (d *Data) End() {
 	if d.suspicious {
-		d.e.Lost.Add(d.e.Lex.Bare.And(d.e.Lex.Form[spec.JSONCall]), d.start)
+		d.e.Lost.Add(d.e.Lex.Bare.And(d.e.Lex.Form[spec.JSONCall]), d.start, isData)
 		d.e.Covers = append(d.e.Covers, Extent{Start: d.from, End: d.e.Offset()})
 	}
 }

@@ -193,21 +193,17 @@ func (e *Evidence) Exampled() bool {
 }
 
 func suspicion(s suspected, name string) string {
-	times := "once"
+	more := ""
 	if s.count > 1 {
-		times = strconv.Itoa(s.count) + " times"
+		more = ", and " + strconv.Itoa(s.count-1) + " more,"
 	}
-	text := "text looks like a call in " + name + ", " + times + ", first at byte " + strconv.Itoa(s.first) + "; it was not read as one"
-	if why := Why(s.why.Rule()); why != "" {
-		text += ": " + why
-	}
-	return text
+	return "text at byte " + strconv.Itoa(s.first) + more + " looks like a call in " + name + ", but " + s.why
 }
 
-// Suspect counts the marker at the current position if it begins a call.
-func (e *Evidence) Suspect() {
+// Suspect counts the marker at the current position if it begins a call. why is why it is not read as one.
+func (e *Evidence) Suspect(why string) {
 	if t, n := e.Match(0); n > 0 && (t.Is(lexicon.Opens) && !t.Line || t.Is(lexicon.TagCall)) {
-		e.Lost.Add(t.In(lexicon.Opens).Or(t.In(lexicon.TagCall)), e.Offset())
+		e.Lost.Add(t.In(lexicon.Opens).Or(t.In(lexicon.TagCall)), e.Offset(), why)
 	}
 }
 

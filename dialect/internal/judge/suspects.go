@@ -24,7 +24,7 @@ const maxPlaces = 64
 // suspected is the number of findings for a dialect and the offset of the first one.
 type suspected struct {
 	count, first int
-	why          Doubt // what the text around the first one says; NoDoubt if its place decided
+	why          string // why the first one is not a call
 }
 
 // Clone returns a copy that later findings do not change.
@@ -32,8 +32,27 @@ func (s *Suspects) Clone() Suspects {
 	return Suspects{rows: slices.Clone(s.rows), places: s.places, last: s.last}
 }
 
-// Add counts a marker of the given dialects at an offset. It ignores a second report for the same offset.
-func (s *Suspects) Add(rows lexicon.RowSet, at int) {
+// Why text that looks like a call is not one, in words for people. [Why] has what the text around a call says.
+const (
+	Quoted          = "it is quoted: in inline code, a block quote, a comment or a result"
+	enclosedBy      = "quotation marks or an element enclose it"
+	diffLine        = "it is a line of a diff"
+	midSentence     = "a sentence goes on after it"
+	notApart        = "text around it is on its lines"
+	inDocumentFence = "the text around its code fence only shows it"
+	notPromoted     = "this route does not read calls of this form"
+	isData          = "it is inside other data"
+	Unreadable      = "its name, arguments or form cannot be read"
+	UnknownTool     = "no tool of this name was offered"
+	Rehearsed       = "it is in thinking"
+	ToUser          = "its message is for the user"
+	Example         = "it is an example"
+	CutMarker       = "the answer ends in its marker"
+)
+
+// Add counts a marker of the given dialects at an offset, and why it begins no call. It ignores a second report for the
+// same offset.
+func (s *Suspects) Add(rows lexicon.RowSet, at int, why string) {
 	if rows.Empty() || s.last == at+1 { // several readers may report the same marker
 		return
 	}
@@ -48,16 +67,9 @@ func (s *Suspects) Add(rows lexicon.RowSet, at int) {
 	}
 	row := &s.rows[i]
 	if row.count == 0 {
-		row.first = at
+		row.first, row.why = at, why
 	}
 	row.count++
-}
-
-// Because records why the last finding is not a call.
-func (s *Suspects) Because(rows lexicon.RowSet, why Doubt) {
-	if i := rows.First(); i >= 0 && i < len(s.rows) && s.rows[i].first == s.last-1 {
-		s.rows[i].why = why
-	}
 }
 
 // Forget drops the findings of dialects that were first found at an offset or after it.

@@ -234,7 +234,7 @@ func (c Check) suspectAt(at int, rest []byte) {
 	if len(rest) > 0 && rest[0] == '(' {
 		form = spec.PyCall
 	}
-	c.Lost.Add(c.Lex.Bare.And(c.Lex.Form[form]), at)
+	c.Lost.Add(c.Lex.Bare.And(c.Lex.Form[form]), at, Unreadable)
 }
 
 // accounted reports whether the text at an offset became a call or already has a warning.

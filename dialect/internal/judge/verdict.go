@@ -2,6 +2,7 @@ package judge
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -55,8 +56,13 @@ type Verdict struct {
 	Result  Result
 	Doubt   Doubt  // why a call is doubtful
 	ShownTo int    // offset up to which text is shown, so it contains no calls
+	Place   string // where text is that is not a call
 	Problem string // why a call is invalid
 }
+
+// Why returns why a candidate is text or a doubtful call, in words for people: what the text around it says, or where it
+// is.
+func (v Verdict) Why() string { return cmp.Or(Why(v.Doubt.Rule()), v.Place) }
 
 // talkedAbout is the problem of a call in the middle of a sentence.
 const talkedAbout = "a sentence goes on behind the call: it is talked about"
@@ -68,11 +74,14 @@ func Decide(e *Evidence, c Candidate) Verdict {
 	d := decision{e, c}
 	switch {
 	case c.Stage == Seen:
-		return textIf(e.quoted() || c.Token != nil && e.inQuotes())
+		return textIf(e.quoted() || c.Token != nil && e.inQuotes(), Quoted)
 	case c.Stage == Begun:
 		return d.begun()
 	case c.Stage == Named:
-		return textIf(c.Element != "" && e.inDocument(c.Element) || c.Element == "" && !e.promotes(c.Rows, c.Marked))
+		if c.Element != "" {
+			return textIf(e.inDocument(c.Element), enclosedBy)
+		}
+		return textIf(!e.promotes(c.Rows, c.Marked), notPromoted)
 	}
 	return d.weighed()
 }
@@ -130,13 +139,15 @@ type decision struct {
 	c Candidate
 }
 
-// shown returns the verdict that the text is shown up to the index end.
-func (d decision) shown(end int) Verdict { return Verdict{Result: IsText, ShownTo: d.Offset() + end} }
+// shown returns the verdict that the text at a place is shown up to the index end.
+func (d decision) shown(end int, place string) Verdict {
+	return Verdict{Result: IsText, ShownTo: d.Offset() + end, Place: place}
+}
 
-// textIf returns the verdict that the candidate is text, or that nothing speaks against it yet.
-func textIf(text bool) Verdict {
+// textIf returns the verdict that the candidate is text because of its place, or that nothing speaks against it yet.
+func textIf(text bool, place string) Verdict {
 	if text {
-		return Verdict{Result: IsText}
+		return Verdict{Result: IsText, Place: place}
 	}
 	return Verdict{}
 }
@@ -145,7 +156,7 @@ func textIf(text bool) Verdict {
 func (d decision) begun() Verdict {
 	switch {
 	case d.Block.Open && (d.Block.Shown || d.Block.Shows && d.afterText()):
-		return Verdict{Result: IsText}
+		return Verdict{Result: IsText, Place: inDocumentFence}
 	case d.isCertain(d.c.Token, d.c.Marked) && (d.ownMarker() || !d.talksAbove()):
 		return Verdict{}
 	}
@@ -190,8 +201,12 @@ func (d decision) behindMarker() Verdict {
 	goesOn := d.sentenceGoesOn() && !own
 	as, end := d.enclosed()
 	switch {
-	case (goesOn || as == shown || d.inDiff()) && !d.c.Special:
-		return d.shown(end)
+	case goesOn && !d.c.Special:
+		return d.shown(end, midSentence)
+	case as == shown && !d.c.Special:
+		return d.shown(end, enclosedBy)
+	case d.inDiff() && !d.c.Special:
+		return d.shown(end, diffLine)
 	case goesOn || as != notEnclosed || !own && (d.endsSentenceAt() || d.insertedAt()) || isSign(chars.LastLine(d.textBefore())) || d.presentedAbove():
 		return Verdict{Result: IsDoubtful}
 	}
@@ -210,12 +225,15 @@ func (d decision) ownMarker() bool {
 // withoutMarker decides about calls without a marker. They must be a separate block or end the answer.
 func (d decision) withoutMarker() Verdict {
 	as, end := d.enclosed()
-	if as == shown || d.inDiff() {
-		return d.shown(end)
+	switch {
+	case as == shown:
+		return d.shown(end, enclosedBy)
+	case d.inDiff():
+		return d.shown(end, diffLine)
 	}
 	switch stands, doubtful := d.standsAlone(as == setApart); {
 	case !stands:
-		return Verdict{Result: IsText}
+		return Verdict{Result: IsText, Place: notApart}
 	case doubtful:
 		return Verdict{Result: IsDoubtful}
 	}
@@ -226,7 +244,7 @@ func (d decision) withoutMarker() Verdict {
 // text.
 func (d decision) inFence() Verdict {
 	if d.proseAfterFence(!d.Block.Open) {
-		return Verdict{Result: IsText}
+		return Verdict{Result: IsText, Place: inDocumentFence}
 	}
 	return Verdict{}
 }

@@ -66,7 +66,7 @@ func saidIn(sentence []byte) says {
 	if EndsLabel(sentence) {
 		found |= labels
 	}
-	if len(low) <= shortLabel && found.has(partOfCall) {
+	if utf8.RuneCountInString(low) <= shortLabel && found.has(partOfCall) {
 		found &^= partOfCall
 	} else if found.has(partOfCall) {
 		found = found&^partOfCall | reports
@@ -81,6 +81,12 @@ func saidIn(sentence []byte) says {
 		found = found&^intends | reports
 	}
 	return found
+}
+
+// Announces reports whether a sentence announces an action of the speaker, and says nothing against it.
+func Announces(sentence string) bool {
+	found := saidIn([]byte(sentence))
+	return found.has(intends) && found.doubt() == NoDoubt && !found.has(refuses|hedges|presents|reports|recounts|notices)
 }
 
 // partOfCall is the bit of words for calls and their parts. They count as reports in all but short labels.
@@ -286,8 +292,8 @@ när hvis når dacă ha kun jos εάν αν אם اگر nếu jika kalau když p
 승인 허락 موافق وافق تأكيد पुष्टि अनुमति onay izin`,
 		japanese: `承認 許可`, chinese: `批准 同意`},
 	{found: hedges, words: `would would've i'd we'd you'd could might
-würde würden wäre wären hätte hätten könnte serait seraient aurait aurais enverrais ferais pourrait
-sería serían habría haría podría sarebbe sarebbero avrei avrebbe manderei farei potrebbe seria seriam teria enviaria faria poderia zou zouden бы`,
+würde würden wäre wären hätte hätten könnte serait seraient aurait aurais enverrais ferais pourrait pourrais pourrions
+sería serían habría haría podría podríamos sarebbe potrei potremmo poderíamos mógłbym mogłabym skulle kunde sarebbero avrei avrebbe manderei farei potrebbe seria seriam teria enviaria faria poderia zou zouden бы`,
 		parts: `łaby_ łby_ łoby_ olurdu erdim ardım 했을 겠지만 كنت_سأ سيكون होता_ होती_`, japanese: `でしょう していたら`, chinese: `本来会 本应 会是这样`},
 	{found: presents, parts: `example e.g. for_instance beispiel z.b. exemple ejemplo esempio exemplo voorbeeld przykład пример приклад örnek örneğ 예시 예를_들 예: مثال उदाहरण illustrat ilustra ilustrac`,
 		japanese: `例`, chinese: `例： 例: 例如 例子 示例 举例 比如 演示`},

@@ -33,11 +33,32 @@ func Blocks(text []byte, complete bool) (starts []int) {
 		at = len(text) - len(bytes.TrimLeft(text[at:], " \t\r\n"))
 		all = append(all, at)
 		line, rest, ok := bytes.Cut(text[at:], []byte("\n"))
-		if line = bytes.TrimRight(line, " \r"); ok && len(rest) > 0 && endsLine(line) && !values.ResultKeys[strings.ToLower(strings.Trim(string(line), "#* :"))] {
+		if line = bytes.TrimRight(line, " \r"); ok && len(rest) > 0 && (endsLine(line) || isElement(line)) && !values.ResultKeys[strings.ToLower(strings.Trim(string(line), "#* :"))] {
 			all = append(all, len(text)-len(bytes.TrimLeft(rest, " \t\r\n")))
 		}
 	}
 	return slices.Compact(all)
+}
+
+// isElement reports whether a line is an element with its end tag.
+func isElement(line []byte) bool {
+	return len(line) > 0 && line[0] == '<' && line[len(line)-1] == '>' && bytes.Contains(line, []byte("</"))
+}
+
+// InlineCode returns where the inline code begins that ends text, if a finished sentence or a label precedes it on its
+// line, and -1 otherwise.
+func InlineCode(text []byte) int {
+	text = bytes.TrimRight(text, " \t\r\n")
+	body, ok := bytes.CutSuffix(text, []byte("`"))
+	at := bytes.LastIndexByte(body, '`')
+	if !ok || at < 1 || bytes.IndexByte(body[at:], '\n') >= 0 || body[at-1] == '`' || at == len(body)-1 {
+		return -1
+	}
+	line := body[bytes.LastIndexByte(body[:at], '\n')+1 : at]
+	if line = bytes.TrimRight(line, " "); len(line) == 0 || bytes.IndexByte(line, '`') >= 0 || !endsLine(line) {
+		return -1
+	}
+	return at
 }
 
 // endsLine reports whether a line ends with a sign that ends a sentence or a label.

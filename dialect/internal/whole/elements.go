@@ -3,6 +3,7 @@ package whole
 import (
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolpost/toolpost/dialect/internal/chars"
 	"github.com/toolpost/toolpost/dialect/internal/loose"
@@ -79,9 +80,9 @@ func cutElement(text string) (e element, rest string, ok bool) {
 
 // tagName returns the index after the name of a tag at i.
 func tagName(text string, i int) (end int, ok bool) {
-	for end = i; end < len(text) && (chars.IsNameByte(text[end]) || text[end] == '-' || text[end] == ':' || text[end] == '.'); end++ {
+	for end = i; end < len(text) && (chars.IsNameByte(text[end]) || text[end] >= utf8.RuneSelf || text[end] == '-' || text[end] == ':' || text[end] == '.'); end++ {
 	}
-	return end, end > i && chars.IsNameStart(text[i])
+	return end, end > i && (chars.IsNameStart(text[i]) || text[i] >= utf8.RuneSelf)
 }
 
 // tagEnd returns the index of the sign that ends the tag whose attributes begin at i, -1 if there is none.
@@ -186,8 +187,12 @@ func (r *reading) elements(list []element, depth int) bool {
 func (r *reading) findName(list []element) bool {
 	for i := range list {
 		e := &list[i]
-		role, text := values.Keys[e.tag], strings.TrimSpace(e.inner)
-		if role != values.NameRole && role != values.BothRole && !(namesCall(e.tag, true) || namesCall(e.tag, false) && r.names.Offered(text)) || len(e.attrs) > 0 || strings.ContainsAny(text, "<{(\n ") {
+		tag, text := strings.ToLower(e.tag), strings.TrimSpace(e.inner)
+		if PairTag(tag) && i+1 < len(list) && namesTool(text) && r.setName(strings.TrimSpace(list[i+1].inner)) {
+			e.used, list[i+1].used, r.named = true, true, true
+			return true
+		}
+		if !namesTool(tag) && !(namesCall(tag, true) || r.names.Offered(text) && (namesCall(tag, false) || !r.isContainer(tag))) || len(e.attrs) > 0 || strings.ContainsAny(text, "<{(\n ") {
 			continue
 		}
 		if !r.setName(text) {
@@ -197,6 +202,11 @@ func (r *reading) findName(list []element) bool {
 		return true
 	}
 	return true
+}
+
+// namesTool reports whether a key is one for the name of a tool.
+func namesTool(key string) bool {
+	return values.Keys[key] == values.NameRole || values.Keys[key] == values.BothRole
 }
 
 // pair reads two elements of which the first one names a parameter and the second one is its value.
@@ -223,7 +233,7 @@ func PairTag(tag string) bool { return parameterTags[strings.ToLower(tag)] }
 // ValueTag is described with [PairTag].
 func ValueTag(tag string) bool { return valueTags[strings.ToLower(tag)] }
 
-var valueTags = set("value val arg_value argument_value parameter_value dd")
+var valueTags = set("value val arg_value argument_value parameter_value dd string integer real number")
 
 // element reads an element of a call.
 func (r *reading) element(e *element, depth int) bool {
@@ -238,7 +248,7 @@ func (r *reading) element(e *element, depth int) bool {
 	case parameterTags[tag] && len(e.attrs) == 0:
 		list, ok := elements(e.inner)
 		return ok && len(list) == 2 && r.pair(list, 0)
-	case r.declares(e.nameOf()) && (parameterTags[tag] || !r.names.Any && !r.isContainer(e.tag)):
+	case r.declares(r.parameterOf(e)) && (parameterTags[tag] || !r.names.Any && !r.isContainer(e.tag)):
 		return r.namedParameter(e)
 	case r.isContainer(e.tag):
 		return r.attributesOf(e, "") && r.arguments(e.inner, depth+1)
@@ -263,11 +273,9 @@ func (r *reading) begins(e *element, depth int) bool {
 		r.named, r.depth = true, depth
 		return r.attributesOf(e, "") && r.arguments(e.inner, depth+1)
 	}
-	for _, a := range e.attrs {
-		if (r.names.Any || r.names.Offered(a.value)) && namesCall(a.key, r.names.Any) && r.setName(a.value) {
-			r.named, r.depth = true, depth
-			return r.attributesOf(e, a.key) && r.arguments(e.inner, depth+1)
-		}
+	if a, ok := r.toolAttr(e); ok && r.setName(a.value) {
+		r.named, r.depth = true, depth
+		return r.attributesOf(e, a.key) && r.arguments(e.inner, depth+1)
 	}
 	if values.ResultKeys[tag] || !isCallWord(e.tag) || strings.Contains(tag, "respon") || strings.Contains(tag, "output") {
 		return false // an element of a document or a result
@@ -280,13 +288,31 @@ func (r *reading) namesTool(e *element) bool {
 	if r.names.Any || r.declares(e.tag) {
 		return false
 	}
+	_, ok := r.toolAttr(e)
+	return ok || r.names.Offered(e.tag)
+}
+
+// toolAttr returns the attribute of an element that names a tool: by its key, or because its value is the only name of an
+// offered tool.
+func (r *reading) toolAttr(e *element) (found attr, ok bool) {
 	for _, a := range e.attrs {
-		if namesCall(a.key, false) && r.names.Offered(a.value) {
-			return true
+		if namesCall(a.key, r.names.Any) && (r.names.Any || r.names.Offered(a.value)) {
+			return a, true
 		}
 	}
-	return r.names.Offered(e.tag)
+	for _, a := range e.attrs {
+		if r.names.Offered(a.value) {
+			if ok || quotes[strings.ToLower(e.tag)] {
+				return attr{}, false
+			}
+			found, ok = a, true
+		}
+	}
+	return found, ok
 }
+
+// quotes are elements of documents whose attributes quote names.
+var quotes = set("a img link meta td th code pre span button option")
 
 // namesCall reports whether an attribute may name the tool of a call. If any name is allowed, the type of an element does
 // not.
@@ -346,27 +372,37 @@ func IsAside(key, value string) bool {
 	return values.Keys[key] == values.IdRole || key == "version" || key == "xmlns" || key == "encoding" || key == "format"
 }
 
+// parameterOf returns the name in an attribute of an element: by its key, or because the value of its only attribute is the
+// name of a parameter.
+func (r *reading) parameterOf(e *element) string {
+	if name := e.nameOf(); name != "" || len(e.attrs) != 1 || r.names.Any || !r.declares(e.attrs[0].value) {
+		return name
+	}
+	return e.attrs[0].value
+}
+
 // namedParameter reads a parameter that an attribute names. Its value is its content or an attribute.
 func (r *reading) namedParameter(e *element) bool {
 	value, given := e.attr("value", "val")
+	name := r.parameterOf(e)
 	for _, a := range e.attrs {
 		switch a.key {
 		case "", "name", "key", "param":
 		case "value", "val":
 			r.unsure = r.unsure || a.entity
 		default:
-			if !IsAside(a.key, a.value) {
+			if a.value != name && !IsAside(a.key, a.value) {
 				return false
 			}
 		}
 	}
 	switch {
 	case !given:
-		return r.value(e.nameOf(), e.inner)
+		return r.value(name, e.inner)
 	case strings.TrimSpace(e.inner) != "":
 		return false
 	}
-	return r.addText(e.nameOf(), value)
+	return r.addText(name, value)
 }
 
 // arguments reads the content of a container: elements, an object, or parameters with signs between them.
@@ -401,6 +437,7 @@ func (r *reading) value(key, inner string) bool {
 		return r.addText(key, plain)
 	}
 	var shape *schema.Shape
+	key, _ = r.parameterName(key)
 	if r.shape != nil {
 		shape = r.shape.Property(key)
 	}

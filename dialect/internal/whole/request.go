@@ -34,7 +34,7 @@ func (r *reading) request(text string) bool {
 		}
 	}
 	body = strings.TrimSpace(body)
-	return r.target(target) && (body == "" || r.addObject(body))
+	return r.target(target) && (body == "" || body[0] == '{' && r.addObject(body) || body[0] != '{' && r.query(body))
 }
 
 // target reads the address of a request.
@@ -55,7 +55,7 @@ func (r *reading) target(address string) bool {
 		}
 	}
 	last := len(path) - 1
-	if host != "" && host != "localhost" && host != "127.0.0.1" || !r.names.Offered(path[last]) || !r.setName(path[last]) {
+	if !isToolHost(host) || !r.names.Offered(path[last]) || !r.setName(path[last]) {
 		return false
 	}
 	r.named = true
@@ -64,10 +64,17 @@ func (r *reading) target(address string) bool {
 			return false
 		}
 	}
-	if u.RawQuery == "" {
-		return true
-	}
-	for pair := range strings.SplitSeq(u.RawQuery, "&") {
+	return u.RawQuery == "" || r.query(u.RawQuery)
+}
+
+// isToolHost reports whether a host is no public one.
+func isToolHost(host string) bool {
+	return !strings.Contains(host, ".") || host == "127.0.0.1" || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
+}
+
+// query reads arguments as in the query of an address.
+func (r *reading) query(text string) bool {
+	for pair := range strings.SplitSeq(text, "&") {
 		key, value, ok := strings.Cut(pair, "=")
 		plain, err := url.PathUnescape(value)
 		if !ok || err != nil || strings.Contains(value, "+") || !r.addText(key, plain) {

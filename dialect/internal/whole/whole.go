@@ -28,14 +28,20 @@ type Call struct {
 	Unsure bool
 }
 
+// Place is what the place of a block allows.
+type Place struct {
+	Code      bool                       // a program may be a call
+	Announces func(sentence string) bool // whether a sentence announces an action of the speaker; nil if no sentence counts
+}
+
 // Read returns the calls that a block is. It reports false if a part of the block does not belong to a call, or if the
-// arguments do not fit the tool. A program counts only if code is set.
-func Read(block string, n *offered.Names, code bool) ([]Call, bool) {
+// arguments do not fit the tool.
+func Read(block string, n *offered.Names, at Place) ([]Call, bool) {
 	block = strings.TrimSpace(block)
 	if strings.IndexByte(block, '<') < 0 && strings.Contains(block, "&lt;") {
 		block = values.UnescapeXML(block)
 	}
-	r := &reading{names: n, code: code}
+	r := &reading{names: n, Place: at}
 	block, ok := r.unfenced(untabled(block))
 	if !ok || strings.HasPrefix(block, "<!--") || !r.request(block) && !r.block(block, 0) || !r.nextCall() {
 		return nil, false
@@ -78,10 +84,20 @@ func (r *reading) unfenced(block string) (string, bool) {
 	low := strings.ToLower(head)
 	r.toml = low == "toml"
 	ok = ok && closed && !strings.Contains(body, "```")
-	if head != "" && !notations[low] && !isCallWord(low) && !(r.code && programs[low]) {
+	if head != "" && !r.isNotation(low) {
 		ok = ok && r.names.Offered(head) && r.setName(head)
 	}
 	return strings.TrimSpace(body), ok
+}
+
+// isNotation reports whether the words of an info string are languages of data or words for a call.
+func (r *reading) isNotation(info string) bool {
+	for word := range strings.FieldsFuncSeq(info, func(c rune) bool { return c == ' ' || c == ':' || c == ',' }) {
+		if !notations[word] && !isCallWord(word) && !(r.Code && programs[word]) {
+			return false
+		}
+	}
+	return true
 }
 
 // notations are languages of code fences that may hold a call.
@@ -92,8 +108,8 @@ var programs = set("python py javascript js typescript ts ruby rb php lua go rus
 
 // reading is what was found in a block so far.
 type reading struct {
+	Place
 	names  *offered.Names
-	code   bool   // a program may be a call
 	toml   bool   // the block is a code fence of TOML
 	calls  []Call // that were read
 	name   string
@@ -174,17 +190,9 @@ func (r *reading) setName(written string) bool {
 	return r.shape != nil || r.names.Any && offered.LikeName(name)
 }
 
-// declares reports whether the tool of the call has a parameter. If any name is allowed, it may have all but those with
-// names for parts of a call.
-func (r *reading) declares(key string) bool {
-	if r.names.Any {
-		return offered.LikeName(key) && values.Keys[key] == values.OtherKey && !containers[key] && !parameterTags[key]
-	}
-	return r.shape != nil && r.shape.Declares(key)
-}
-
 // types returns the types that a parameter may have.
 func (r *reading) types(key string) schema.Types {
+	key, _ = r.parameterName(key)
 	if r.shape != nil && r.shape.Property(key) != nil {
 		return r.shape.Property(key).Types()
 	}
@@ -193,7 +201,9 @@ func (r *reading) types(key string) schema.Types {
 
 // add adds an argument. It reports false if the value does not fit, or if the argument is there already.
 func (r *reading) add(key string, value json.RawMessage) bool {
-	if !r.declares(key) || !json.Valid(value) || !kindOf(value).fits(r.types(key)) {
+	declared := r.declares(key)
+	key, _ = r.parameterName(key)
+	if !declared || !json.Valid(value) || !kindOf(value).fits(r.types(key)) {
 		return false
 	}
 	for i := range r.args {
@@ -339,14 +349,18 @@ func Resembles(block string, n *offered.Names) (at int, ok bool) {
 			size = dot + 1
 			word, end = block[p.i:p.i+dot], p.i+dot
 		}
+		if dash := strings.LastIndexByte(word, '-'); dash >= 0 && !n.Offered(word) && !r.declares(word) { // data-city
+			word = word[dash+1:]
+		}
 		switch {
 		case schemaWords[word] && !r.declares(word) && p.separated(end):
 			return 0, false
 		case r.name == "" && n.Offered(word):
 			at = p.i
 			r.setName(word)
-		case r.declares(word) && (p.separated(end) || p.i > 0 && strings.IndexByte("-/?&<[>", block[p.i-1]) >= 0):
-			given[word] = true
+		case r.declares(word) && (p.separated(end) || p.i > 0 && (strings.IndexByte("-/?&<[>", block[p.i-1]) >= 0 || p.inQuotes(end))):
+			key, _ := r.parameterName(word)
+			given[key] = true
 		}
 		p.i += size
 	}

@@ -1,6 +1,7 @@
 package whole
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/toolpost/toolpost/dialect/internal/offered"
@@ -94,14 +95,56 @@ func TestRead(t *testing.T) {
 		`{"name": "find_room", "parameters": {"town": {"type": "string"}}}`:                                                     "",
 		"<function=find_room><parameter=town>Siena</parameter></function> is old":                                               "",
 		"<!-- find_room(town=\"Siena\") -->":                                                                                    "",
-		`ping`:                                                                                                                  "",
-		`find_room（town＝“Siena”，beds＝2）`:                                                                                        `find_room{"town":"Siena","beds":2}`,
+		"<|tool|>find_room\n<|town|>San Gimignano\n<|end|>":                                                                     `find_room{"town":"San Gimignano"}`,
+		"FIND_ROOM": "",
+		"tool: find_room; town: San Gimignano; beds: 2":                          `find_room{"town":"San Gimignano","beds":2}`,
+		"TOOL=find_room TOWN=Siena BEDS=2":                                       `find_room{"town":"Siena","beds":2}`,
+		"Tool name: find_room\nParam 1 - town: San Gimignano\nParam 2 - beds: 2": `find_room{"town":"San Gimignano","beds":2}`,
+		"<TOOL>\n<NAME>find_room</NAME>\n<TOWN>Siena</TOWN>\n</TOOL>":            `find_room{"town":"Siena"}`,
+		`<ruf werkzeug="find_room"><wert art="town">Siena</wert></ruf>`:          `find_room{"town":"Siena"}`,
+		`<outil nom="find_room"><param nom="town">Siena</param></outil>`:         `find_room{"town":"Siena"}`,
+		`<a href="find_room"><town>Siena</town></a>`:                             "",
+		"<dict>\n<key>tool</key><string>find_room</string>\n<key>town</key><string>Siena</string>\n<key>beds</key><integer>2</integer>\n</dict>": `find_room{"town":"Siena","beds":2}`,
+		"« find_room » town = « San Gimignano » beds = 2":                                       `find_room{"town":"San Gimignano","beds":2}`,
+		`(call find_room ((town . "Siena") (beds . 2)))`:                                        `find_room{"town":"Siena","beds":2}`,
+		`find_room(FindRoomArgs{Town: "Siena", Beds: 2})`:                                       `find_room{"town":"Siena","beds":2}`,
+		`find_room(town: string = "Siena", beds: integer = 2)`:                                  `find_room{"town":"Siena","beds":2}`,
+		"POST /find_room\nContent-Type: application/x-www-form-urlencoded\n\ntown=Siena&beds=2": `find_room{"town":"Siena","beds":2}`,
+		"【呼出】find_room\n　town＝松本\n　beds＝2":                                                      `find_room{"town":"松本","beds":2}`,
+		"उपकरण: find_room\nइनपुट: {\"town\": \"जयपुर\"}":                                        `find_room{"town":"जयपुर"}`,
+		`｛“工具”：“find_room”，“参数”：｛“town”：“青岛”，“beds”：3｝｝`:                                        `find_room{"town":"青岛","beds":3}`,
+		"const out = await find_room({town: `Siena`});":                                         `find_room{"town":"Siena"}`,
+		`Ich rufe find_room mit town = "Siena" und beds = 2 auf.`:                               "",
+		`ping`: "",
+		`find_room（town＝“Siena”，beds＝2）`: `find_room{"town":"Siena","beds":2}`,
 	} {
 		got := ""
-		if c, ok := Read(text, tools, false); ok {
+		if c, ok := Read(text, tools, Place{}); ok {
 			for _, c := range c {
 				got += c.Name + string(c.Args)
 			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A sentence is a call if it announces the action and everything else in it belongs to the call.
+func TestReadOfSentences(t *testing.T) {
+	announces := func(s string) bool { return strings.HasPrefix(s, "Ich rufe") }
+	for text, want := range map[string]string{
+		`Ich rufe find_room mit town = "Siena" und beds = 2 auf.`:       `{"town":"Siena","beds":2}`,
+		`Man rufe find_room mit town = "Siena" und beds = 2 auf.`:       "",
+		`Ich rufe find_room mit town = "Siena" und 2 beds auf.`:         "",
+		`Ich rufe find_room mit town = "Siena" und "beds" auf.`:         "",
+		`Ich rufe find_room mit town = "Siena" auf, nicht "ping".`:      "",
+		`Ich rufe {"name": "find_room", "args": {"town": "Siena"}} auf`: "",
+		"Ich rufe `find_room(town='Siena')` auf":                        "",
+	} {
+		got := ""
+		if c, ok := Read(text, tools, Place{Announces: announces}); ok && len(c) == 1 {
+			got = string(c[0].Args)
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)

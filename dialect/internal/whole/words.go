@@ -21,22 +21,25 @@ type scanner struct {
 	depth int    // open brackets
 	last  string // the last word for a part of a call
 	line  bool   // only signs were read on this line
+	lead  bool   // only signs and words for parameters were read on this line
 	full  bool   // a name was read on this line
 	begun bool   // BEGIN_ARG precedes the parameter
 	comma byte   // the sign between values without quotes, in name|key=value|key=value and in the query of a URL
+	said  string // the words on a line that are no part of the call
+	other bool   // one of them belongs to no notation of calls
 	value bool   // the last thing that was read is a value that nothing ends
 }
 
 // words reads a block that is not an element.
 func (r *reading) words(text string) bool {
-	p := scanner{reading: r, s: text, line: true}
+	p := scanner{reading: r, s: text, line: true, lead: true}
 	for p.i < len(p.s) {
 		if !p.next() {
 			return false
 		}
 	}
 	r.open = r.open || p.value
-	return p.depth == 0
+	return p.depth == 0 && (!p.other || r.Announces(p.said))
 }
 
 // next reads one part of the block.
@@ -44,7 +47,7 @@ func (p *scanner) next() bool {
 	c, n := p.rune()
 	switch {
 	case c == '\n':
-		p.line, p.full = true, false
+		p.line, p.lead, p.full = true, true, false
 		p.i += n
 		return true
 	case unicode.IsSpace(c):
@@ -121,7 +124,7 @@ func narrow(c rune) rune {
 	return c
 }
 
-func isQuote(c rune) bool { return strings.ContainsRune("\"'`“”‘’", c) }
+func isQuote(c rune) bool { return strings.ContainsRune("\"'`“”‘’«»", c) }
 
 // sign reads a sign between the parts of a call.
 func (p *scanner) sign(c rune, n int) bool {
@@ -171,7 +174,7 @@ func (p *scanner) wordAt(i int) int {
 	j := i
 	for j < len(p.s) {
 		c, n := utf8.DecodeRuneInString(p.s[j:])
-		if !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_.-/'’", c) || c >= 0xFF01 && c <= 0xFF5E {
+		if !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsMark(c) && !strings.ContainsRune("_.-/'’", c) || c >= 0xFF01 && c <= 0xFF5E {
 			break
 		}
 		j += n
@@ -186,6 +189,9 @@ func (p *scanner) word() bool {
 		return false
 	}
 	if strings.HasSuffix(p.s[:p.i], "<|") && strings.HasPrefix(p.s[p.i+n:], "|>") && !p.names.Offered(p.s[p.i:p.i+n]) { // an unknown token
+		if key := p.s[p.i : p.i+n]; p.declares(key) {
+			return p.afterToken(key, p.i+n+len("|>"))
+		}
 		p.last, p.line, p.value = strings.ToLower(p.s[p.i:p.i+n]), false, false
 		p.i += n
 		return true
@@ -194,10 +200,25 @@ func (p *scanner) word() bool {
 	return p.named1(word, p.i+n)
 }
 
+// afterToken reads the line of a value that follows a token for a parameter.
+func (p *scanner) afterToken(key string, i int) bool {
+	text, _, _ := strings.Cut(p.s[i:], "<|")
+	p.i = i + len(text)
+	p.value = p.i == len(p.s)
+	text = strings.TrimSpace(text)
+	return !strings.Contains(text, "\n") && p.addText(key, text)
+}
+
+// constructs reports whether the word before end is the type of an object that holds the arguments: RunShellArgs{…}.
+func (p *scanner) constructs(word string, end int) bool {
+	parts := camel(word)
+	return p.name != "" && len(p.args) == 0 && p.depth == 1 && strings.HasPrefix(p.s[end:], "{") && len(parts) > 1 && callWords[parts[len(parts)-1]]
+}
+
 // named1 reads a word that ends at end: a parameter, the name of the tool, or a word for a part of a call.
 func (p *scanner) named1(word string, end int) bool {
-	line := p.line
-	p.line = false
+	line, lead := p.line, p.lead
+	p.line, p.lead = false, false
 	if key, ok := p.inPath(word); ok {
 		word = key
 	}
@@ -205,18 +226,25 @@ func (p *scanner) named1(word string, end int) bool {
 	case p.declares(word) && p.pairs(word, end):
 		return p.pairedValue(word, end)
 	case p.declares(word) && (p.separated(end) || p.begun):
-		return p.parameter(word, end, line)
+		return p.parameter(word, end, line || lead)
 	case p.declares(word) && p.depth == 0 && paramWords[p.last] && p.s[p.i-1] == ' ' && strings.HasPrefix(p.s[end:], " "): // #arg city Rome
 		return p.parameter(word, end, true)
 	case p.names.Offered(word):
 		return p.tool(word, end)
 	case p.isAside(word, end):
 		return p.aside(end)
-	case !isCallWord(word) && !((line || p.depth > 0) && p.labels(end)):
-		return false
+	case !isCallWord(word) && !((line || p.depth > 0 || variableWords[p.last]) && p.labels(end)) && !p.constructs(word, end) && !(joins[word] && len(p.args) > 0):
+		if p.Announces == nil || p.depth > 0 || p.declares(word) || len(p.calls) > 0 || strings.ContainsAny(p.s, "\n<{`") {
+			return false
+		}
+		p.other = true
+	}
+	if p.depth == 0 {
+		p.said += word + " "
 	}
 	p.i, p.value = end, false
 	p.last = strings.ToLower(word)
+	p.lead = lead && paramWords[p.last]
 	p.named = p.named || nameWords[p.last] || values.Keys[word] == values.NameRole || values.Keys[word] == values.BothRole
 	p.begun = p.last == "begin_arg"
 	if rest := strings.TrimLeft(p.s[p.i:], " "); rest != "" && rest[0] >= '0' && rest[0] <= '9' && p.depth == 0 { // Call 1:
@@ -299,14 +327,18 @@ func (p *scanner) labels(i int) bool {
 	line, _, _ := strings.Cut(p.s[i:], "\n")
 	text := strings.TrimLeft(line, " *`\"'”’")
 	c, n := utf8.DecodeRuneInString(text)
-	if c = narrow(c); c != ':' && c != '=' && c != '→' {
+	if c = narrow(c); c != ':' && c != '=' && c != '→' && (c != ']' || p.name != "") {
 		return false
 	}
 	text = strings.Trim(text[n:], " *>`\"'“‘\r")
+	if rest, ok := strings.CutPrefix(text, "await "); ok && c == '=' {
+		text = rest
+	}
+	first, _ := utf8.DecodeRuneInString(text)
 	switch {
 	case text == "":
 		return p.name != "" && i+len(line) < len(p.s)
-	case text[0] == '{':
+	case narrow(first) == '{':
 		return p.name != ""
 	}
 	word := text[:(&scanner{s: text}).wordAt(0)]
@@ -334,11 +366,20 @@ func (p *scanner) separator(i int) (n int, ok bool) {
 		}
 	}
 	if rest := p.s[i:]; strings.HasPrefix(rest, " set to ") || strings.HasPrefix(rest, " is ") {
-		n = strings.IndexAny(rest[1:], "\"'`0123456789\n") + 1
-		return n, n == len(" set to ") || n == len(" is ")
+		for _, words := range [...]string{" set to ", " is "} {
+			if value, ok := strings.CutPrefix(rest, words); ok && value != "" && (strings.IndexByte("\"'`0123456789", value[0]) >= 0 || strings.HasPrefix(value, "true") || strings.HasPrefix(value, "false")) {
+				return len(words), true
+			}
+		}
+		return 0, false
 	}
-	n = len(p.s[i:]) - len(strings.TrimLeft(p.s[i:], " "))
-	return n, n > 0 && p.before(i) // (f :city "Rome"), (f (city "Rome"))
+	if n = len(p.s[i:]) - len(strings.TrimLeft(p.s[i:], " ")); n > 0 && p.before(i) { // (f :city "Rome"), (f (city "Rome"))
+		if strings.HasPrefix(p.s[i:], " . ") { // (f (city . "Rome"))
+			n = len(" . ")
+		}
+		return n, true
+	}
+	return n, false
 }
 
 // before reports whether the word that ends at i begins after a sign that only parameters have.
@@ -372,6 +413,9 @@ func (p *scanner) flag(n int) bool {
 		return isCallWord(word)
 	}
 	p.i += n
+	if rest := strings.TrimLeft(p.s[p.i:], " "); p.types(key)&schema.Boolean != 0 && (rest == "" || rest[0] == '\n' || strings.HasPrefix(rest, "--")) {
+		return p.add(key, json.RawMessage("true"))
+	}
 	p.i += len(p.s[p.i:]) - len(strings.TrimLeft(p.s[p.i:], " ="))
 	if rest := p.s[p.i:]; rest != "" && strings.IndexByte("\"'`{[", rest[0]) < 0 { // a word of a command line
 		text := rest[:strings.IndexAny(rest+" ", " \t\r\n")]
@@ -389,8 +433,19 @@ func (p *scanner) parameter(key string, i int, line bool) bool {
 	}
 	n, _ := p.separator(i)
 	p.i = i + n
+	p.i += p.typeBefore()
 	p.i += len(p.s[p.i:]) - len(strings.TrimLeft(p.s[p.i:], " *"))
 	return p.valueOf(key, line && p.depth == 0)
+}
+
+// typeBefore returns the length of a type and an equals sign before a value: city: string = "Rome".
+func (p *scanner) typeBefore() int {
+	text := strings.TrimLeft(p.s[p.i:], " ")
+	word, rest, ok := strings.Cut(text, "=")
+	if !ok || !loose.TypeNames[strings.ToLower(strings.TrimSpace(word))] {
+		return 0
+	}
+	return len(p.s[p.i:]) - len(strings.TrimLeft(rest, " "))
 }
 
 // afterSign reports whether a colon or an equals sign is between i and the current position.
@@ -437,9 +492,8 @@ func (p *scanner) valueOf(key string, line bool) bool {
 		return p.fenced(key)
 	case line && (strings.IndexByte("|>", p.s[p.i]) >= 0 || c == '\n' && p.types(key)&(schema.Object|schema.Array) != 0):
 		return p.lines(key)
-	case line:
-		text, _, _ := strings.Cut(p.s[p.i:], "\n")
-		text = p.beforeKey(text)
+	case line || p.depth == 0 && p.endsAtKey():
+		text := p.beforeKey(p.restOfLine())
 		p.i += len(text)
 		p.value = p.i == len(p.s)
 		return !strings.Contains(text, "</") && p.addText(key, strings.TrimSpace(text))
@@ -467,20 +521,42 @@ func (p *scanner) fenced(key string) bool {
 	return p.addText(key, text)
 }
 
-// beforeKey returns the part of a line before a comma or a similar sign and the next parameter.
+// restOfLine returns the line from here on.
+func (p *scanner) restOfLine() string {
+	line, _, _ := strings.Cut(p.s[p.i:], "\n")
+	return line
+}
+
+// endsAtKey reports whether another parameter follows on the line.
+func (p *scanner) endsAtKey() bool {
+	line := p.restOfLine()
+	return len(p.beforeKey(line)) < len(line)
+}
+
+// beforeKey returns the part of a line before the next parameter and the sign or space before it. After a space an equals
+// sign must directly follow the parameter, and a word such as "and" may precede it.
 func (p *scanner) beforeKey(line string) string {
 	for i := range len(line) {
-		if strings.IndexByte(",;|&", line[i]) < 0 {
+		if strings.IndexByte(" ,;|&/", line[i]) < 0 {
 			continue
 		}
 		rest := strings.TrimLeft(line[i+1:], " ")
+		if line[i] == ' ' {
+			if word, after, _ := strings.Cut(rest, " "); joins[word] {
+				rest = after
+			}
+		}
 		q := scanner{reading: p.reading, s: rest}
-		if n := q.wordAt(0); n > 0 && p.declares(rest[:n]) && q.separated(n) {
-			return line[:i]
+		n := q.wordAt(0)
+		if n > 0 && p.declares(rest[:n]) && (line[i] != ' ' && q.separated(n) || strings.HasPrefix(rest[n:], "=")) {
+			return strings.TrimRight(line[:i], " ,;|&/")
 		}
 	}
 	return line
 }
+
+// joins are words between two arguments.
+var joins = set("and with und mit et avec y con e com en met i z и с dan dengan och med og ve ile ja")
 
 // cell reads a value up to the sign between values.
 func (p *scanner) cell(key string) bool {
@@ -520,6 +596,7 @@ func (p *scanner) group(key string) bool {
 
 // lines reads a value that is a block of lines in YAML, from its header on.
 func (p *scanner) lines(key string) bool {
+	key, _ = p.parameterName(key)
 	begin := strings.LastIndexByte(p.s[:p.i], '\n') + 1
 	indent := len(p.s[begin:]) - len(strings.TrimLeft(p.s[begin:], " "))
 	end := p.i
@@ -580,7 +657,13 @@ func (p *scanner) quoted(c rune) bool {
 		p.i++
 		return true
 	}
-	return p.isWord(inner) && p.named1(inner, p.i+n)
+	known := p.depth > 0 || p.names.Offered(inner) || p.declares(inner) || isCallWord(inner)
+	return known && p.isWord(inner) && p.named1(inner, p.i+n)
+}
+
+// inQuotes reports whether the word up to end is in quotes.
+func (p *scanner) inQuotes(end int) bool {
+	return end < len(p.s) && p.s[end] == p.s[p.i-1] && isQuote(rune(p.s[end]))
 }
 
 // isWord reports whether text is a single word.
@@ -636,6 +719,8 @@ func (p *scanner) str() (text string, n int, ok bool) {
 	for i := 0; i < len(rest); {
 		c, size := utf8.DecodeRuneInString(rest[i:])
 		switch {
+		case closes(open, c) && open == '«':
+			return strings.TrimSpace(out.String()), n + i + size, true
 		case closes(open, c):
 			return out.String(), n + i + size, true
 		case c == '\\':
@@ -674,6 +759,8 @@ func closes(open, c rune) bool {
 		return c == '”' || c == '“'
 	case '‘', '’':
 		return c == '’' || c == '‘'
+	case '«':
+		return c == '»'
 	case '「':
 		return c == '」'
 	case '『':
@@ -741,7 +828,10 @@ var callWords = set(`tool tools function functions func fn call calls calling ca
 running execute executes executing exec action actions command cmd request name names recipient method api server client
 argument arguments args arg parameter parameters params param input inputs kwargs with where and value values options payload data
 begin end start stop open close dict let const var await return print result response output res now i i'll i’ll will let's me do please
-tool_use mcp default json properties plugin skill operation task step step: by the to custom following next recipient mutation query select self val try am steps`)
+tool_use mcp default json properties plugin skill operation task step step: by the these envelope body soap uses to custom following next recipient mutation query select self val try am steps`)
+
+// variableWords are the words before the name of a variable.
+var variableWords = set("const let var val")
 
 // nameWords are the words that announce the name of a tool.
 var nameWords = set("tool function call action invoke command use run execute tool_call function_call calling")

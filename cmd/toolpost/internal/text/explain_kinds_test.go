@@ -121,7 +121,7 @@ func reasonsOf(means string) (reasons []string) {
 			reasons = append(reasons, strings.Join(strings.Fields(problem), " "))
 		case "warning":
 			_, name, _ := strings.Cut(rest, " ")
-			reasons = append(reasons, "text looks like a call in "+name)
+			reasons = append(reasons, "looks like a call in "+name)
 		}
 	}
 	return reasons
