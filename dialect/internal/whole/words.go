@@ -39,7 +39,7 @@ func (r *reading) words(text string) bool {
 		}
 	}
 	r.open = r.open || p.value
-	return p.depth == 0 && (!p.other || r.Announces(p.said))
+	return p.depth == 0 && (!p.other || len(r.args) > 0 && r.Announces(p.said))
 }
 
 // next reads one part of the block.
@@ -233,6 +233,8 @@ func (p *scanner) named1(word string, end int) bool {
 		return p.tool(word, end)
 	case p.isAside(word, end):
 		return p.aside(end)
+	case p.depth > 0 && p.name != "" && sentenceWords[strings.ToLower(word)]:
+		return false
 	case !isCallWord(word) && !((line || p.depth > 0 || variableWords[p.last]) && p.labels(end)) && !p.constructs(word, end) && !(joins[word] && len(p.args) > 0):
 		if p.Announces == nil || p.depth > 0 || p.declares(word) || len(p.calls) > 0 || strings.ContainsAny(p.s, "\n<{`") {
 			return false
@@ -433,19 +435,8 @@ func (p *scanner) parameter(key string, i int, line bool) bool {
 	}
 	n, _ := p.separator(i)
 	p.i = i + n
-	p.i += p.typeBefore()
 	p.i += len(p.s[p.i:]) - len(strings.TrimLeft(p.s[p.i:], " *"))
 	return p.valueOf(key, line && p.depth == 0)
-}
-
-// typeBefore returns the length of a type and an equals sign before a value: city: string = "Rome".
-func (p *scanner) typeBefore() int {
-	text := strings.TrimLeft(p.s[p.i:], " ")
-	word, rest, ok := strings.Cut(text, "=")
-	if !ok || !loose.TypeNames[strings.ToLower(strings.TrimSpace(word))] {
-		return 0
-	}
-	return len(p.s[p.i:]) - len(strings.TrimLeft(rest, " "))
 }
 
 // afterSign reports whether a colon or an equals sign is between i and the current position.
@@ -829,6 +820,9 @@ running execute executes executing exec action actions command cmd request name 
 argument arguments args arg parameter parameters params param input inputs kwargs with where and value values options payload data
 begin end start stop open close dict let const var await return print result response output res now i i'll i’ll will let's me do please
 tool_use mcp default json properties plugin skill operation task step step: by the these envelope body soap uses to custom following next recipient mutation query select self val try am steps`)
+
+// sentenceWords are those of the words around a call that are no part of its notation.
+var sentenceWords = set("now i i'll i’ll will let's me do please the to these following next")
 
 // variableWords are the words before the name of a variable.
 var variableWords = set("const let var val")
