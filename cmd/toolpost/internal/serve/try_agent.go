@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/url"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +17,6 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/provider"
-	"github.com/toolpost/toolpost/wire"
 )
 
 // tryTime limits the answer of one name.
@@ -27,17 +28,13 @@ var tryTool = llm.ToolDef{Name: "ready", Description: "Says that you are ready. 
 // tryAgent asks once for each name that an agent will use, in the format of the agent, and prints what works. The
 // gateway for it is a private one with the same routes.
 func tryAgent(cmd *cobra.Command, s *settings.Settings, a codingagents.Agent, v codingagents.Values) error {
-	url, stop, err := servePrivately(cmd, s, slog.New(slog.DiscardHandler))
+	address, stop, err := servePrivately(cmd, s, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
 	defer stop()
-	base := url + "/v1"
-	if a.WireFormat() == wire.Gemini {
-		base = url + "/v1beta"
-	}
 	const vendor = "gateway"
-	c := &provider.Client{Route: provider.Native, Vendors: map[string]provider.Vendor{vendor: {Name: vendor, BaseURL: base, Wires: []string{a.WireFormat()}}}}
+	c := &provider.Client{Route: provider.Native, Vendors: map[string]provider.Vendor{vendor: {Name: vendor, BaseURL: address + basePath(a.WireFormat()), Wires: []string{a.WireFormat()}}}}
 	names, failed := a.Asked(v), 0
 	rows := [][]string{{"name", "works", "tool call", "time", ""}}
 	for _, name := range names {
@@ -57,6 +54,16 @@ func tryAgent(cmd *cobra.Command, s *settings.Settings, a codingagents.Agent, v 
 		return fmt.Errorf("%d of %s that %s asks for do not work; give the gateway routes for them", failed, cli.Count(len(names), "name"), a.Title)
 	}
 	return nil
+}
+
+// basePath returns the path before those of a format, as the first vendor that speaks it has it.
+func basePath(format string) string {
+	for _, v := range provider.Vendors() {
+		if base, err := url.Parse(v.BaseURL); err == nil && slices.Contains(v.Wires, format) {
+			return base.Path
+		}
+	}
+	return ""
 }
 
 // tryName asks a model once, and reports whether it called the tool.
