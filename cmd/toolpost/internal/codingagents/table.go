@@ -19,7 +19,7 @@ var All = []Agent{
 			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		},
 		Run: []string{"claude"}, Prefers: "sonnet", Asks: []string{"{OPUS}", "{SONNET}", "{HAIKU}"},
-		Note:   "Sub-agents and titles ask for opus, sonnet and haiku: give the routes names with these words to have several models. Prices are its own table's.",
+		Note:   "Sub-agents and titles ask for opus, sonnet and haiku: give the routes names with these words to have several models. It has its own table of prices.",
 		Launch: Launch{Without: []string{"ANTHROPIC_API_KEY"}},
 	},
 	{
@@ -60,7 +60,7 @@ var All = []Agent{
 		Env:    []string{"GOOGLE_GEMINI_BASE_URL={URL}", "GEMINI_API_KEY={KEY}"},
 		Run:    []string{"gemini"},
 		Asks:   []string{"gemini-2.5-pro", "gemini-2.5-flash", "gemini-2.5-flash-lite"},
-		Note:   "It also asks models that it chooses itself, like gemini-2.5-flash: a route for gemini-* answers them. Windows and prices are its own table's.",
+		Note:   "It also asks for models of its choice, such as gemini-2.5-flash: a route for gemini-* answers them. It has its own table of windows and prices.",
 		Launch: Launch{Args: []string{"-m", "{MODEL}"}, Without: []string{"GOOGLE_API_KEY"}, Overlay: "GEMINI_CLI_HOME", OverlayOf: "~/.gemini", OverlayIn: ".gemini"},
 	},
 	{

@@ -141,7 +141,7 @@ The order is image, long, thinking. A request is passed on once. A key without t
 
 ## The agents
 
-This part is generated. ` + "`conformance/run agents`" + ` runs those that a package registry has ([results](../../conformance/README.md#libraries-and-agents)).
+This part is generated. ` + "`conformance/run agents`" + ` runs the agents that a package registry has ([results](../../conformance/README.md#libraries-and-agents)).
 `)
 	for _, a := range codingagents.All {
 		fmt.Fprintf(&b, "\n### %s\n\n", a.Title)
