@@ -98,7 +98,7 @@ toolpost launch claude-code -m fast -- --continue    # a route of your configura
 
 The exit code is that of the agent. Ctrl-C and other signals reach it. The log of the gateway is in ` + "`launch.log`" + ` in the state folder.
 
-**Serve.** A gateway of your own serves all your agents. ` + "`--write`" + ` edits the configuration of an agent: comments and other settings stay, and the file is copied
+**Serve.** Run one gateway for all your agents. ` + "`--write`" + ` edits the configuration of an agent: comments and other settings stay, and the file is copied
 before it changes. A file that cannot be edited safely is refused. Without ` + "`--write`" + ` the lines are printed.
 
 ` + "```console" + `
@@ -115,8 +115,8 @@ An agent is told the names of your routes, with the context window, the output l
 
 ## Other models for other tasks
 
-Claude Code asks for opus, sonnet and haiku: the main model, sub-agents and titles. Names of routes with these words get these tasks. A route can
-also pass requests to another one: those that ask for thinking, that are long, or that have images.
+Claude Code asks for opus, sonnet and haiku: the main model, sub-agents and titles. Routes whose names have these words get these tasks. A route can
+also pass a request to another route: a request for thinking, a long one, or one with images.
 
 ` + "```yaml" + `
 gateway:
