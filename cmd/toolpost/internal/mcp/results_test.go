@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/programtest"
+	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/mcptest"
 	"github.com/toolpost/toolpost/sim"
 )
@@ -61,4 +63,18 @@ func TestResultsOfServersInTheGateway(t *testing.T) {
 		t.Errorf("%s: %s; the model was told %s", resp.Status, b, model.Last)
 	}
 	programtest.Must(t, programtest.Run(t, "", "receipts", "show", resp.Header.Get("Toolpost-Request-Id")), cli.ExitOK, exactResult)
+}
+
+// onlyRecord returns the record of the only run.
+func onlyRecord(t *testing.T) (id, text string) {
+	t.Helper()
+	files, _ := filepath.Glob(filepath.Join(settings.StateDir(), "runs", "*.jsonl"))
+	if len(files) != 1 {
+		t.Fatalf("the records are %v", files)
+	}
+	b, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(filepath.Base(files[0]), ".jsonl"), string(b)
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/cli"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/clitest"
 	"github.com/toolpost/toolpost/cmd/toolpost/internal/programtest"
-	"github.com/toolpost/toolpost/cmd/toolpost/internal/settings"
 	"github.com/toolpost/toolpost/internal/mcptest"
 	"github.com/toolpost/toolpost/sim"
 )
@@ -54,20 +53,6 @@ func wait(t *testing.T, what string, c <-chan struct{}) {
 	case <-time.After(programtest.LongWait):
 		t.Fatalf("there is still not %s", what)
 	}
-}
-
-// onlyRecord returns the record of the only run.
-func onlyRecord(t *testing.T) (id, text string) {
-	t.Helper()
-	files, _ := filepath.Glob(filepath.Join(settings.StateDir(), "runs", "*.jsonl"))
-	if len(files) != 1 {
-		t.Fatalf("the records are %v", files)
-	}
-	b, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSuffix(filepath.Base(files[0]), ".jsonl"), string(b)
 }
 
 // callOf returns the messages of a client that calls a tool, with the id 2, and can be asked.
