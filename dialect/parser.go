@@ -59,14 +59,17 @@ type Parser struct {
 	// Markup has a [Markup] event come before every call. Closing has, besides,
 	// a [Closing] event come for the markup after it.
 	Markup, Closing bool
-	// Finish is asked after the last chunk why the model stopped. With
-	// llm.Length or llm.ContentFilter an open call is cut off. So it is with
-	// an empty reason, which is not known. A nil Finish means llm.Stop.
+	// Finish is asked after the last chunk why the model stopped. A call that
+	// is still open counts as cut off if the reason is llm.Length or
+	// llm.ContentFilter, or if it is empty, which means unknown. A nil Finish
+	// means llm.Stop.
 	Finish func() llm.Reason
 	// Suspected, if set, is called at the end of the answer for each piece of text that looks like a call and stayed text,
-	// in order, at most for the last 64. Span.Tool is the tool that it names, if any. The bounds are those of the call that
-	// the text would be if it were meant; a text that no reader understands ends with its line. With Suspected, the
-	// parser keeps the text of the answer.
+	// in order, at most for the last 64. Span.Tool is the tool that it names, if any. Its other fields are empty. The bounds
+	// are those of the call that the text would be if it were meant. A text that is no call in its place, like one in
+	// backticks, in a sentence or in other data, goes from the first byte that looked like a call to the end of its line. No
+	// piece reaches into a call. The warning of a dialect has the reason of its first piece. With Suspected, the parser keeps
+	// the text of the answer.
 	Suspected func(Span)
 	// Trace, if set, is told what became of every byte of the input, in
 	// order and without gaps.

@@ -50,8 +50,8 @@ func TestOneResultPerSpan(t *testing.T) {
 			}
 			end = found.End
 			for _, s := range spans {
-				if s[0] <= found.Start && found.Start < s[1] {
-					t.Errorf("%+v is suspected and in the call at %v of\n%s", found, s, text)
+				if found.Start < s[1] && s[0] < found.End {
+					t.Errorf("%+v is suspected and shares bytes with the call at %v of\n%s", found, s, text)
 				}
 			}
 		}
@@ -95,6 +95,26 @@ func TestSuspectedTextHasBounds(t *testing.T) {
 			if got := read(cut, fed); !slices.Equal(got, want) {
 				t.Errorf("cut at %d, fed %v: %+v, not %+v", cut, fed, got, want)
 			}
+		}
+	}
+}
+
+// TestSuspectedTextEndsBeforeACall: the bounds of suspected text do not reach into the call that follows it.
+func TestSuspectedTextEndsBeforeACall(t *testing.T) {
+	const shown = `{"name": "find_room", "arguments": {"town": "Siena"}}`
+	const call = "<tool_call>" + shown + "</tool_call>"
+	for _, before := range []string{"I could write " + shown + " here.\n", "Like this: " + shown + " or so.\n\n", "Say `" + shown + "`.\n"} {
+		var found []string
+		text := before + call
+		p := dialect.Parser{Tools: caseTools, Suspected: func(s dialect.Span) { found = append(found, text[s.Start:s.End]) }}
+		calls := 0
+		for ev := range p.Parse(dialect.Whole(text)) {
+			if _, ok := ev.(llm.Call); ok {
+				calls++
+			}
+		}
+		if calls != 1 || len(found) != 1 || strings.Contains(found[0], "<tool_call>") {
+			t.Errorf("%q: %d calls, suspected %q", text, calls, found)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/dialect/internal/engine"
@@ -53,7 +54,10 @@ func (s *suspects) report() {
 		return
 	}
 	text := s.text.String()
-	mentioned := s.mentions(text) // in the order of the text, like the places
+	calls := s.calls(text, false)
+	mentioned := slices.DeleteFunc(s.calls(text, true), func(m Span) bool { // in the order of the text, like the places
+		return slices.ContainsFunc(calls, func(c Span) bool { return m.Start < c.End && c.Start < m.End })
+	})
 	end := 0
 	for _, at := range s.places {
 		if at < end {
@@ -66,15 +70,18 @@ func (s *suspects) report() {
 		if len(mentioned) > 0 && mentioned[0].Start <= at+aroundSuspect {
 			found = Span{Start: min(mentioned[0].Start, at), End: mentioned[0].End, Tool: mentioned[0].Tool}
 		}
+		if i := slices.IndexFunc(calls, func(c Span) bool { return c.Start > found.Start }); i >= 0 {
+			found.End = min(found.End, calls[i].Start)
+		}
 		end = found.End
 		s.parser.Suspected(found)
 	}
 }
 
-// mentions returns the calls of a text that only talks about them.
-func (s *suspects) mentions(text string) (list []Span) {
+// calls returns the calls of a text, and with mentions also those that it only talks about.
+func (s *suspects) calls(text string, mentions bool) (list []Span) {
 	p := s.parser
-	p.Mentions, p.Markup, p.Suspected, p.Trace = true, true, nil, nil
+	p.Mentions, p.Markup, p.Suspected, p.Trace = p.Mentions || mentions, true, nil, nil
 	var at Markup
 	for ev := range p.Parse(Whole(text)) {
 		switch ev := ev.(type) {
