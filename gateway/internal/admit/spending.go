@@ -94,7 +94,7 @@ func (s *Spending) Claim(ways []upstream.Candidate, req *llm.Request) ([]upstrea
 }
 
 func infoOf(w upstream.Candidate) catalog.Model {
-	if m, ok := w.Opened.(*provider.Model); ok {
+	if m := upstream.VendorModel(w.Opened); m != nil {
 		return m.Info()
 	}
 	return catalog.Model{}

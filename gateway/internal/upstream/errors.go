@@ -31,11 +31,26 @@ func Wrap(all, last error, candidates ...Candidate) error {
 	}
 	e := &upstreamError{all: all, last: last}
 	for _, w := range candidates {
-		if m, ok := w.Opened.(*provider.Model); ok {
+		if m := VendorModel(w.Opened); m != nil {
 			e.hosts = append(e.hosts, m.Host())
 		}
 	}
 	return e
+}
+
+// VendorModel returns the model of package provider that m is or wraps, and nil if there is none.
+func VendorModel(m llm.Model) *provider.Model {
+	for range 100 {
+		switch known := m.(type) {
+		case *provider.Model:
+			return known
+		case interface{ Unwrap() llm.Model }:
+			m = known.Unwrap()
+		default:
+			return nil
+		}
+	}
+	return nil
 }
 
 // IsOfUpstream reports whether an error is one of upstreams.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolpost/toolpost/catalog"
 	"github.com/toolpost/toolpost/llm"
-	"github.com/toolpost/toolpost/provider"
 )
 
 // Strategy is how the upstreams of a route with the same priority are ordered.
@@ -86,7 +85,7 @@ var usual = llm.Usage{Input: 3000, Output: 1000}
 // price returns the price of a usual request, or infinity if it is unknown.
 func price(m llm.Model) float64 {
 	var info catalog.Model
-	if known, ok := m.(*provider.Model); ok {
+	if known := VendorModel(m); known != nil {
 		info = known.Info()
 	}
 	if cost, known := info.Price.Cost(usual); known {
