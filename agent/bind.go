@@ -67,7 +67,7 @@ func output(v any) tool.Output {
 // Into asks a for a T: it runs a conversation, whose answer has to match the schema of T, or that
 // of Request.Output if it has one. The model may call the tools of a before it answers. An answer
 // that does not match, or that [Agent.Check] or one of checks refuses, is asked for again, as
-// [refine.Into] describes.
+// [refine.Into] describes. [Agent.RetryBudget] limits how often in a row.
 func Into[T any](ctx context.Context, a *Agent, msgs []llm.Message, checks ...func(T) error) (T, Done, error) {
 	var none T
 	out, err := typed.Output[T](a.Request.Output)

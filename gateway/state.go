@@ -25,7 +25,11 @@ func OpenState(ctx context.Context, db *sql.DB) (state.Store, error) {
 //
 //	err := keys.SetTeam(ctx, gateway.Team{Name: "acme"}, "money/month=500")
 //	key, secret, err := keys.Create(ctx, gateway.Key{Team: "acme", Models: []string{"fast"}}, "requests/minute=60")
+//	spent, err := keys.Usage(ctx, time.Now().AddDate(0, 0, -1), "team", "model")
 //	key, err = keys.Revoke(ctx, key.ID)
+//
+// A limit of money refuses models whose price is unknown. Prices are those of the models of package provider: see
+// [provider.Client.Catalog].
 //
 // The client sends the secret. A program with its own logins puts it into the header Authorization of a request before
 // the gateway handles it.

@@ -48,7 +48,8 @@ type Runner struct {
 	// the same arguments, from memory, until something may have changed.
 	Cache bool
 	// Redact is what the results and errors of tools lose before the model and the record get
-	// them; see [Redact]. An Agent redacts the messages of people and its system prompt, too.
+	// them; see [Redact]. An Agent redacts the messages of people and its system prompt, too. What a
+	// model writes itself stays as it is, also in the record: see the Secrets of the store.
 	Redact *journal.Secrets
 	// RunGuesses lets read-only tools run calls whose reading is a guess.
 	//

@@ -259,7 +259,7 @@ const (
 )
 
 // Usage counts tokens. Input includes tokens read from or written to a cache,
-// and Output includes Reasoning.
+// and Output includes Reasoning, so all tokens are Input plus Output.
 type Usage struct {
 	Input      int `json:"input"`
 	Output     int `json:"output"`

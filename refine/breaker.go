@@ -13,9 +13,9 @@ import (
 
 // Breaker keeps questions away from a model that keeps failing: after Failures
 // in a row it is left alone for Cooldown; then one question may try, and its
-// answer decides. Only failures of the vendor count, not those of the request,
-// and a question that the caller gave up says nothing. It is safe for
-// concurrent use and must not be copied.
+// answer decides. Only failures of the vendor count, also in the middle of an
+// answer, and not those of the request; a question that the caller gave up says
+// nothing. It is safe for concurrent use and must not be copied.
 type Breaker struct {
 	Model    llm.Model
 	Failures int           // 0 means 5

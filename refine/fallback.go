@@ -18,6 +18,8 @@ import (
 // does one after the answer has begun; put [Whole] around a model to have
 // it held back until it is whole. The last model's error is returned together with
 // those of the others.
+//
+//	m := refine.Fallback(refine.Whole(&refine.Breaker{Model: first}), second) // also in the middle of an answer
 func Fallback(models ...llm.Model) llm.Model {
 	return llm.ModelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 		return func(yield func(llm.Event, error) bool) {

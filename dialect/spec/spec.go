@@ -12,8 +12,9 @@ import "github.com/toolpost/toolpost/llm"
 // Dialect is one way of writing calls as text. A row holds only what differs
 // between dialects; the engine holds the code that reads them. The first
 // spelling in a list is the canonical one, the others were seen in answers of
-// models. A marker that begins with a letter counts at the beginning of a line
-// only.
+// models. A marker has at least two bytes and does not begin with white space;
+// white space between a marker and a name or arguments is skipped. A marker that
+// begins with a letter counts at the beginning of a line only.
 type Dialect struct {
 	Name   string // stable, like "hermes_json"
 	Title  string // for people
