@@ -116,7 +116,7 @@ func (p *Parser) Open(yield func(llm.Event, error) bool) *Feed {
 // Add takes a chunk of the text. It reports whether more is wanted.
 func (f *Feed) Add(chunk string) bool {
 	if f.suspects != nil {
-		f.suspects.text.WriteString(chunk)
+		f.suspects.chunks = append(f.suspects.chunks, chunk)
 	}
 	return f.feed.Add(chunk)
 }

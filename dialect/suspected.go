@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/toolpost/toolpost/dialect/internal/engine"
@@ -12,7 +11,7 @@ import (
 // suspects collects where text looks like a call and stayed text, and finds its bounds at the end of the answer.
 type suspects struct {
 	parser Parser
-	text   strings.Builder
+	chunks []string // of the text; they are not copied
 	places []int
 }
 
@@ -53,11 +52,9 @@ func (s *suspects) report() {
 	if len(s.places) == 0 {
 		return
 	}
-	text := s.text.String()
+	text := strings.Join(s.chunks, "")
 	calls := s.calls(text, false)
-	mentioned := slices.DeleteFunc(s.calls(text, true), func(m Span) bool { // in the order of the text, like the places
-		return slices.ContainsFunc(calls, func(c Span) bool { return m.Start < c.End && c.Start < m.End })
-	})
+	mentioned := apart(s.calls(text, true), calls) // in the order of the text, like the places
 	end := 0
 	for _, at := range s.places {
 		if at < end {
@@ -70,12 +67,28 @@ func (s *suspects) report() {
 		if len(mentioned) > 0 && mentioned[0].Start <= at+aroundSuspect {
 			found = Span{Start: min(mentioned[0].Start, at), End: mentioned[0].End, Tool: mentioned[0].Tool}
 		}
-		if i := slices.IndexFunc(calls, func(c Span) bool { return c.Start > found.Start }); i >= 0 {
-			found.End = min(found.End, calls[i].Start)
+		for len(calls) > 0 && calls[0].Start <= found.Start {
+			calls = calls[1:]
+		}
+		if len(calls) > 0 {
+			found.End = min(found.End, calls[0].Start)
 		}
 		end = found.End
 		s.parser.Suspected(found)
 	}
+}
+
+// apart returns the spans that overlap none of others. Both lists are in the order of the text.
+func apart(spans, others []Span) (list []Span) {
+	for _, m := range spans {
+		for len(others) > 0 && others[0].End <= m.Start {
+			others = others[1:]
+		}
+		if len(others) == 0 || others[0].Start >= m.End {
+			list = append(list, m)
+		}
+	}
+	return list
 }
 
 // calls returns the calls of a text, and with mentions also those that it only talks about.

@@ -54,7 +54,7 @@ type exchange struct {
 //
 //go:noinline
 func (m *Model) newExchange(ctx context.Context, limits llm.Limits, whole bool) (*exchange, error) {
-	key, err := m.client.key(m.target)
+	key, err := m.client.key(&m.target)
 	if err != nil {
 		return nil, err
 	}

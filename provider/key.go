@@ -23,8 +23,8 @@ var ErrNoKey = errors.New("no key")
 // A key belongs to the host it was made for. At a vendor's own address it is
 // the one of the vendor; at any other it is only what Client.Key gives for
 // "vendor@host", or what a row of the user's own names.
-func (c *Client) key(t target) (string, error) {
-	key, err := c.lookupKey(&t)
+func (c *Client) key(t *target) (string, error) {
+	key, err := c.lookupKey(t)
 	if err != nil {
 		return "", &llm.Error{Op: t.vendor.Name, Kind: llm.Auth, Err: fmt.Errorf("%w: %w", ErrNoKey, err)}
 	}
@@ -41,12 +41,12 @@ func (c *Client) key(t target) (string, error) {
 // Ready returns the reason for which the model cannot be asked, without a request: its
 // key is missing, or must not be sent to its address.
 func (m *Model) Ready() error {
-	_, err := m.client.key(m.target)
+	_, err := m.client.key(&m.target)
 	return err
 }
 
 // builtin reports whether the row is one of the table's.
-func (t target) builtin() bool {
+func (t *target) builtin() bool {
 	for _, v := range builtin {
 		if v.Name == t.vendor.Name {
 			return true
@@ -88,7 +88,7 @@ func variableNamed(name string) string {
 
 // overheard warns if a key goes through a proxy that can read it.
 func (c *Client) overheard(t *target) []llm.Warning {
-	key, err := c.key(*t)
+	key, err := c.key(t)
 	if err != nil || key == "" {
 		return nil // the request itself reports a missing key
 	}

@@ -13,7 +13,7 @@ func TestLike(t *testing.T) {
 			t.Fatal(err)
 		}
 		known := m.(*Model)
-		if got, err := c.key(known.target); err != nil || got != key {
+		if got, err := c.key(&known.target); err != nil || got != key {
 			t.Errorf("%s: the key %q, %v", id, got, err)
 		}
 		v := known.vendor

@@ -26,7 +26,7 @@ func TestLikeVertexKeepsItsKey(t *testing.T) {
 			continue
 		}
 		known := m.(*Model)
-		key, err := c.key(known.target)
+		key, err := c.key(&known.target)
 		if known.Host() != tt.host || key != tt.key || known.wire != tt.wire || err != nil {
 			t.Errorf("%s is asked at %s in %s with the key %q, %v", tt.id, known.Host(), known.wire, key, err)
 		}

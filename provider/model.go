@@ -51,7 +51,7 @@ func (m *Model) Info() catalog.Model { return m.info }
 
 // catalogID returns the id of a model in the catalogue. Records about an address apply
 // to that address only.
-func (t target) catalogID(id string) string {
+func (t *target) catalogID(id string) string {
 	if strings.Contains(id, "://") {
 		return id
 	}
@@ -59,7 +59,7 @@ func (t target) catalogID(id string) string {
 }
 
 // label is who the vendor is: at another address it is somebody else.
-func (t target) label() string {
+func (t *target) label() string {
 	if t.vendor.moved {
 		return t.vendor.Name + "@" + t.base.Host
 	}

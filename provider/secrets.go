@@ -17,7 +17,7 @@ import (
 // request, and returns a warning if there were any. It does not matter whether a file,
 // a tool or a person put them there.
 func (c *Client) redactBody(t *target, body []byte) ([]byte, []llm.Warning) {
-	own, err := c.key(*t)
+	own, err := c.key(t)
 	if err != nil {
 		return body, nil // nothing is sent
 	}
@@ -36,7 +36,7 @@ func (c *Client) redactBody(t *target, body []byte) ([]byte, []llm.Warning) {
 // t, before anything of it is cut for a prompt: half a key is not recognised. It
 // is req itself if there are none.
 func (c *Client) redactRequest(t *target, req *llm.Request) (*llm.Request, []llm.Warning) {
-	own, err := c.key(*t)
+	own, err := c.key(t)
 	if err != nil {
 		return req, nil // nothing is sent
 	}

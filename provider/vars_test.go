@@ -42,7 +42,7 @@ func TestVars(t *testing.T) {
 			continue
 		}
 		known := m.(*Model)
-		key, err := c.key(known.target)
+		key, err := c.key(&known.target)
 		if known.Host() != tt.host || key != tt.key || err != nil {
 			t.Errorf("%s is asked at %s with the key %q, %v", tt.id, known.Host(), key, err)
 		}

@@ -44,15 +44,15 @@ func main() {
 	dir, err := os.MkdirTemp("", "mcp") // keeps accepted definitions and logins
 	check(err)
 	defer os.RemoveAll(dir)
-	servers, err := client.Open(client.Options{Dir: dir}, config.ServerConfig{Name: "sky", URL: server.URL})
+	sky := config.ServerConfig{Name: "sky", URL: server.URL}
+	servers, err := client.Open(client.Options{Dir: dir}, sky)
 	check(err)
 	defer servers.Close()
-	ctx := context.Background()
-	tools, err := servers.Tools(ctx)
+	tools, err := servers.Tools(context.Background())
 	check(err)
 	a := &agent.Agent{Model: sim.Offline{}, BeforeTurn: servers.BeforeTurn(tools),
 		Tools: &invoke.Runner{Tools: tools, Policy: invoke.AllowAll}} // or invoke.AskFirst
-	done, err := a.Ask(ctx, llm.User("What is the weather in Rome?"))
+	done, err := a.Ask(context.Background(), llm.User("What is the weather in Rome?"))
 	check(err)
 	fmt.Println(done.Text)
 }

@@ -192,14 +192,17 @@ func (h Host) find(ctx context.Context, store Store, name string) (string, error
 	return "", fmt.Errorf("%s can be %s", cli.Printable(name), strings.Join(found, " or "))
 }
 
-// latest returns the newest evaluation with an answer. A run whose models could not be asked has errors only, and must
-// not hide the one before it.
+// latest returns the newest evaluation of models with an answer. A run whose models could not be asked has errors only, and
+// must not hide the one before it. A measurement of settings of one model, by tune or claims, is not an evaluation of models.
 func (h Host) latest(ctx context.Context, store Store) (string, error) {
 	newest, err := h.evaluations(ctx, store)
 	if err != nil {
 		return "", err
 	}
 	for _, run := range newest {
+		if plan, _, err := eval.ReadPlan(ctx, store, run); err == nil && slices.ContainsFunc(plan.Models, isSetting) {
+			continue
+		}
 		for t, err := range eval.Trials(ctx, store, run) {
 			if err != nil {
 				break // a damaged record must not hide the others
@@ -214,6 +217,9 @@ func (h Host) latest(ctx context.Context, store Store) (string, error) {
 	}
 	return "", errors.New("no evaluation is recorded")
 }
+
+// isSetting reports whether the name in a plan is that of a model with a setting: "vendor/model on".
+func isSetting(model string) bool { return strings.Contains(model, " ") }
 
 // isEvaluation reports whether a record is an evaluation, and not a conversation of one.
 func isEvaluation(run string) bool {

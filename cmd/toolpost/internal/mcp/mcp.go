@@ -274,6 +274,8 @@ func failedCall(name string, o invoke.Outcome, names []string) error {
 		return fmt.Errorf("%s was not run: it may change things, because its server does not promise that it only reads; allow it with --yes", name)
 	case o.Receipt.Attempts == 0:
 		return fmt.Errorf("%s was not run: %s\n'toolpost mcp tools SERVER' shows its parameters", name, message)
+	case e.Code == tool.Uncertain:
+		return fmt.Errorf("whether %s was run is unknown: %s", name, message)
 	}
 	return fmt.Errorf("%s was run and failed: %s", name, message)
 }

@@ -531,7 +531,7 @@ func TestRunWithRefusedCallFails(t *testing.T) {
 		"some.txtar": "-- 1 --\ncall list_files {}\n-- 2 --\ncall write_file {\"path\":\"new.txt\",\"content\":\"hello\"}\n-- 3 --\ntext Done.\n",
 	})
 	r := programtest.Run(t, "", "run", "-m", "sim/script:one.txtar", "--allow", "write", "write")
-	if r.Code != cli.ExitFailed || !strings.Contains(r.ErrOut, "nothing was run: write_file was refused") || !strings.Contains(r.ErrOut, "toolpost refused it: nobody can be asked here") {
+	if r.Code != cli.ExitFailed || !strings.Contains(r.ErrOut, "nothing was run: write_file was refused") || !strings.Contains(r.ErrOut, "refused: nobody can be asked here") {
 		t.Errorf("%+v", r)
 	}
 	r = programtest.Run(t, "", "run", "-m", "sim/script:more.txtar", "--allow", "write,exec", "write")
