@@ -88,10 +88,10 @@ func (m lineReader) keyLines(written string, i, k, start int) bool {
 func (m lineReader) cutInLines() bool {
 	i := m.Past(0, "\r\n-*+ `\"'")
 	end := m.Word(i, ":")
-	if m.At(end) || !m.Truncated() {
+	if m.At(m.Past(end, ":*`\"' ")) || !m.Truncated() {
 		return false
 	}
-	begun := string(m.Buf[m.Pos+i : m.Pos+end])
+	begun := strings.TrimRight(string(m.Buf[m.Pos+i:m.Pos+end]), ":")
 	return begun == "" || slices.ContainsFunc(m.Shape().Properties(), func(key string) bool { return strings.HasPrefix(key, begun) })
 }
 
