@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -82,6 +83,40 @@ func (t *Trial) fail(err error) {
 	}
 }
 
+// lack records that an answer is missing because a judge or a simulated person failed. It returns the error if every
+// other answer would miss for the same reason.
+func (t *Trial) lack(err error) error {
+	if kind := llm.KindOf(err); err != nil && kind != llm.Auth && kind != llm.NotFound {
+		t.Error, t.Kind = err.Error(), kind
+		return nil
+	}
+	return err
+}
+
+// aside returns a model that is not the tested one. What it uses is added to the trial.
+func (w *work) aside(id string, t *Trial) (llm.Model, error) {
+	m, err := w.Open(id)
+	if err != nil {
+		return nil, err
+	}
+	return llm.Around(m, func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			for ev, err := range m.Stream(ctx, req) {
+				if f, ok := ev.(llm.Finish); ok {
+					t.Aside = t.Aside.Add(f.Usage)
+					if w.Cost != nil {
+						cost, _ := w.Cost(id, f.Usage)
+						t.AsideCost += cost
+					}
+				}
+				if !yield(ev, err) {
+					return
+				}
+			}
+		}
+	}), nil
+}
+
 // watch collects what events say about the way to an answer.
 type watch struct {
 	began     time.Time
@@ -136,8 +171,8 @@ func (w *work) converse(ctx context.Context, j job) (Trial, error) {
 			t.fail(err)
 			break
 		}
-		reply, err := w.person(ctx, j.c, done.Messages, part)
-		if err != nil {
+		reply, err := w.person(ctx, j.c, &t, done.Messages, part)
+		if err := t.lack(err); err != nil {
 			return t, err
 		}
 		if reply == "" {
@@ -346,11 +381,11 @@ func readFiles(dir string, c *Case) (map[string]string, error) {
 }
 
 // person returns the next message of a simulated person, "" when the conversation is over.
-func (w *work) person(ctx context.Context, c *Case, messages []llm.Message, part int) (string, error) {
+func (w *work) person(ctx context.Context, c *Case, t *Trial, messages []llm.Message, part int) (string, error) {
 	if c.User == nil || part > cmp.Or(c.User.Turns, 3) {
 		return "", nil
 	}
-	m, err := w.Open(c.User.Model)
+	m, err := w.aside(c.User.Model, t)
 	if err != nil {
 		return "", fmt.Errorf("case %q: the person: %w", c.ID, err)
 	}
@@ -387,7 +422,7 @@ type verdictOfJudge struct {
 
 // judge asks the judge whether an answer meets the rubric of its case.
 func (w *work) judge(ctx context.Context, c *Case, t *Trial) (*Judgement, error) {
-	m, err := w.Open(w.Judge)
+	m, err := w.aside(w.Judge, t)
 	if err != nil {
 		return nil, fmt.Errorf("the judge: %w", err)
 	}

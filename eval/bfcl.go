@@ -3,6 +3,7 @@ package eval
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,9 @@ import (
 	"github.com/toolpost/toolpost/llm"
 	"github.com/toolpost/toolpost/schema"
 )
+
+// onlySingleTurns refuses the sets whose answers are states of simulated programs, or texts.
+const onlySingleTurns = "only the sets with one turn and tools in the file can be read"
 
 // bfclRow is a question of the Berkeley Function Calling Leaderboard.
 type bfclRow struct {
@@ -55,8 +59,8 @@ func loadBFCL(path string, text []byte) (*Suite, error) {
 		}
 		gold, known := answers[q.ID]
 		switch {
-		case len(q.Question) != 1 || len(q.Function) == 0:
-			return nil, fmt.Errorf("%s:%d: only the sets with one turn and tools in the file can be read", path, line)
+		case len(q.Question) != 1 || len(q.Function) == 0 && !none:
+			return nil, fmt.Errorf("%s:%d: %s", path, line, onlySingleTurns)
 		case !known && !none && !some:
 			return nil, fmt.Errorf("%s:%d: there is no answer to %s in possible_answer", path, line, q.ID)
 		}
@@ -101,7 +105,11 @@ func bfclAnswers(path string) (map[string][]map[string]map[string][]any, error) 
 		}
 		dec := json.NewDecoder(bytes.NewReader(row))
 		dec.UseNumber()
-		if err := dec.Decode(&a); err != nil {
+		err := dec.Decode(&a)
+		if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
+			return nil, fmt.Errorf("%s:%d: %s", path, line, onlySingleTurns)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", path, line, err)
 		}
 		out[a.ID] = a.Truth

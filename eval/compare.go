@@ -43,15 +43,23 @@ func (c *PairedComparison) Different() bool { return c.P < 0.05 }
 // String reports the result in a sentence.
 func (c *PairedComparison) String() string {
 	if !c.Different() {
-		return fmt.Sprintf("no difference can be shown: %+.1f points, 95 %% interval %+.1f to %+.1f, p = %.3f over %d cases",
-			100*c.Difference, 100*c.Low, 100*c.High, c.P, c.Cases)
+		return fmt.Sprintf("no difference can be shown: %+.1f points, 95 %% interval %+.1f to %+.1f, %s over %d cases",
+			100*c.Difference, 100*c.Low, 100*c.High, chance(c.P), c.Cases)
 	}
 	better := c.B
 	if c.Difference < 0 {
 		better = c.A
 	}
-	return fmt.Sprintf("%s is better: %+.1f points, 95 %% interval %+.1f to %+.1f, p = %.3f over %d cases",
-		better, 100*c.Difference, 100*c.Low, 100*c.High, c.P, c.Cases)
+	return fmt.Sprintf("%s is better: %+.1f points, 95 %% interval %+.1f to %+.1f, %s over %d cases",
+		better, 100*c.Difference, 100*c.Low, 100*c.High, chance(c.P), c.Cases)
+}
+
+// chance writes a probability, which is never zero.
+func chance(p float64) string {
+	if p < 0.001 {
+		return "p < 0.001"
+	}
+	return fmt.Sprintf("p = %.3f", p)
 }
 
 // side is one run of a comparison: the share of passed repeats of each case, and a failed answer if there is one.

@@ -198,7 +198,7 @@ func (r *reader) document(body ast.Node) error {
 		if err := yaml.NodeToValue(n, &c, yaml.Strict()); err != nil {
 			return r.located(err)
 		}
-		if err := r.add(&c, n.GetToken().Position.Line); err != nil {
+		if err := r.add(&c, n.GetToken().Position.Line, n); err != nil {
 			return err
 		}
 	}
@@ -217,16 +217,19 @@ func (r *reader) lines(text []byte) error {
 		if err := decodeLine(row, &c); err != nil {
 			return fmt.Errorf("%s:%d: %w", r.path, line, err)
 		}
-		if err := r.add(&c, line); err != nil {
+		if err := r.add(&c, line, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// add converts a case.
-func (r *reader) add(f *caseFile, line int) error {
+// add converts a case. n is its place in a file of YAML.
+func (r *reader) add(f *caseFile, line int, n ast.Node) error {
 	c, err := r.convert(f)
+	if unknown := new(unknownCondition); n != nil && errors.As(err, &unknown) {
+		line = lineOfKey(n, unknown.key, line)
+	}
 	if err != nil {
 		return fmt.Errorf("%s:%d: case %q: %w", r.path, line, f.ID, err)
 	}
@@ -499,7 +502,14 @@ func (m *Match) set(key string, v any) (err error) {
 		m.Schema, err = schema.Compile(s)
 		return err
 	}
-	return fmt.Errorf("unknown condition %q; conditions are %s", key, conditionKeys)
+	return &unknownCondition{key}
+}
+
+// unknownCondition is the error of a misspelt condition.
+type unknownCondition struct{ key string }
+
+func (e *unknownCondition) Error() string {
+	return fmt.Sprintf("unknown condition %q; conditions are %s", e.key, conditionKeys)
 }
 
 func condition(v map[string]any) (Match, error) {

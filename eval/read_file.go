@@ -64,7 +64,11 @@ func decodeLine(row []byte, c *caseFile) error {
 	dec := json.NewDecoder(bytes.NewReader(row))
 	dec.DisallowUnknownFields()
 	dec.UseNumber()
-	if err := dec.Decode(c); err != nil {
+	err := dec.Decode(c)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the line ends inside of its JSON; each line has one whole case")
+	}
+	if err != nil {
 		return errors.New(strings.TrimPrefix(js.Explain(err).Error(), "json: "))
 	}
 	if _, err := dec.Token(); err != io.EOF {
@@ -97,6 +101,16 @@ func (r *reader) located(err error) error {
 		return fmt.Errorf("%s:%d: %s", r.path, at.GetToken().Position.Line, inWords(at))
 	}
 	return fmt.Errorf("%s: %w", r.path, err)
+}
+
+// lineOfKey returns the line of the first key of that name below a node, or the line of the node.
+func lineOfKey(n ast.Node, key string, line int) int {
+	for _, found := range ast.Filter(ast.MappingValueType, n) {
+		if k := found.(*ast.MappingValueNode).Key; k.GetToken().Value == key {
+			return k.GetToken().Position.Line
+		}
+	}
+	return line
 }
 
 // inWords returns the message of an error of the YAML reader without names of Go.

@@ -19,8 +19,11 @@ func (s *Summary) Markdown(w io.Writer) error {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %d | %d | %s |\n", cell(m.Model), m.Right, m.RightTools, m.RightArguments,
 			m.FirstAttempt, m.ValidCalls, m.NeedlessCalls, m.Errors, m.Usage.Input+m.Usage.Output, m.cost())
 	}
-	b.WriteString("\n## Failed cases\n\n")
-	for _, row := range s.failed() {
+	failed := s.failed()
+	if len(failed) > 0 {
+		b.WriteString("\n## Failed cases\n\n")
+	}
+	for _, row := range failed {
 		fmt.Fprintf(&b, "- `%s` %s: %s: %s\n", row.Case, cell(row.Model), row.CaseScore.Failure, cell(row.CaseScore.detail()))
 	}
 	_, err := io.WriteString(w, b.String())
@@ -161,16 +164,24 @@ func (s *Summary) JUnit(w io.Writer) error {
 	return err
 }
 
-// failures returns the failures of a model with their counts, the most frequent first.
-func (m *ModelSummary) failures() []string {
-	kinds := slices.SortedFunc(maps.Keys(m.Failures), func(a, b FailureKind) int {
-		return cmp.Or(m.Failures[b]-m.Failures[a], cmp.Compare(a, b))
+// mostFrequent lists kinds with their counts, the most frequent first.
+func mostFrequent[K comparable](counts map[K]int) string {
+	kinds := slices.SortedFunc(maps.Keys(counts), func(a, b K) int {
+		return cmp.Or(counts[b]-counts[a], strings.Compare(fmt.Sprint(a), fmt.Sprint(b)))
 	})
 	out := make([]string, len(kinds))
 	for i, k := range kinds {
-		out[i] = fmt.Sprintf("%s %d", strings.ReplaceAll(string(k), "_", " "), m.Failures[k])
+		out[i] = fmt.Sprintf("%s %d", strings.ReplaceAll(fmt.Sprint(k), "_", " "), counts[k])
 	}
-	return out
+	return strings.Join(out, ", ")
+}
+
+// some returns a number with its noun, and "" for none.
+func some(n int, noun string) string {
+	if n == 0 {
+		return ""
+	}
+	return plural(n, noun)
 }
 
 // Text writes a summary for a terminal.
@@ -194,10 +205,19 @@ func (s *Summary) Text(w io.Writer) error {
 		if m.PassAtLeastOnce != nil {
 			row("stable", fmt.Sprintf("%.1f %% pass at least once, %.1f %% always, of %d", 100**m.PassAtLeastOnce, 100**m.PassAlways, s.Plan.Repeat))
 		}
-		row("failures", strings.Join(m.failures(), ", "))
+		row("failures", mostFrequent(m.Failures))
+		row("repairs", mostFrequent(m.Repairs))
+		row("asked again", some(m.Retries, "time"))
+		row("unreadable", some(m.InvalidCalls, "call"))
 		row("tokens", fmt.Sprintf("%d in, %d out", m.Usage.Input, m.Usage.Output))
+		if aside := m.Aside; aside.Input+aside.Output > 0 {
+			row("judge and user", fmt.Sprintf("%d in, %d out", aside.Input, aside.Output))
+		}
 		row("cost", m.cost())
 		row("time", fmt.Sprintf("median %d ms, 95 %% within %d ms", m.Latency[0], m.Latency[1]))
+		if m.FirstCall[1] > 0 {
+			row("first call", fmt.Sprintf("median %d ms, 95 %% within %d ms", m.FirstCall[0], m.FirstCall[1]))
+		}
 		for _, tag := range slices.Sorted(maps.Keys(m.Tags)) {
 			row("  "+tag, m.Tags[tag].String())
 		}

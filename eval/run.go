@@ -140,6 +140,11 @@ func (r *Evaluator) Run(ctx context.Context, s *Suite) (run string, err error) {
 			return run, err // nothing is recorded yet
 		}
 	}
+	for _, id := range r.others(s) {
+		if _, err := r.Open(id); err != nil {
+			return run, err
+		}
+	}
 	rec, err := journal.Open(ctx, r.Store, run)
 	if err != nil {
 		return run, err
@@ -159,6 +164,21 @@ func (r *Evaluator) Run(ctx context.Context, s *Suite) (run string, err error) {
 	}
 	_, err = rec.Seal(ctx)
 	return run, err
+}
+
+// others returns the models that judge answers and play people.
+func (r *Evaluator) others(s *Suite) []string {
+	var out []string
+	for i := range s.Cases {
+		c := &s.Cases[i]
+		if c.Expect.Rubric != "" && !slices.Contains(out, r.Judge) {
+			out = append(out, r.Judge)
+		}
+		if c.User != nil && !slices.Contains(out, c.User.Model) {
+			out = append(out, c.User.Model)
+		}
+	}
+	return out
 }
 
 func (r *Evaluator) check(s *Suite) error {
@@ -274,8 +294,8 @@ type spending struct {
 }
 
 func (s *spending) add(t *Trial) {
-	s.tokens += t.Usage.Input + t.Usage.Output
-	s.money += t.Cost
+	s.tokens += t.Usage.Input + t.Usage.Output + t.Aside.Input + t.Aside.Output
+	s.money += t.Cost + t.AsideCost
 }
 
 // work is a run in progress.
@@ -414,6 +434,7 @@ func (w *work) one(ctx context.Context, j job) error {
 	t, err := w.ask(ctx, j)
 	if err == nil && j.c.Expect.Rubric != "" && t.Error == "" {
 		t.Judged, err = w.judge(ctx, j.c, &t)
+		err = t.lack(err)
 	}
 	if ctx.Err() != nil {
 		return nil // given up, not answered

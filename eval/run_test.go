@@ -242,6 +242,9 @@ func TestCompareSaysWhenNothingCanBeShown(t *testing.T) {
 		t.Errorf("%s %+v", same, same)
 	}
 	worse := eval.Compare(rows("a"), "m", rows("b", 1, 2, 3, 4, 5, 6, 7, 8), "m")
+	if never := (&eval.PairedComparison{P: 1e-9}).String(); !strings.Contains(never, "p < 0.001") {
+		t.Errorf("a probability is zero: %s", never)
+	}
 	if !worse.Different() || !strings.HasPrefix(worse.String(), "m in a is better") {
 		t.Errorf("%s", worse)
 	}
@@ -278,5 +281,110 @@ func TestLeaderboardFilesAreReadAsTheyAre(t *testing.T) {
 		if v.Pass != want {
 			t.Errorf("%s: %+v", args, v)
 		}
+	}
+}
+
+// The leaderboard asks some questions without any tool. Sets with several turns are refused in words.
+func TestLeaderboardSetsWithoutToolsAndWithTurns(t *testing.T) {
+	dir := t.TempDir()
+	row := `{"id":"a","question":[[{"role":"user","content":"Hello"}]],"function":[]}` + "\n"
+	path := filepath.Join(dir, "BFCL_v4_live_irrelevance.json")
+	if err := os.WriteFile(path, []byte(row), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := eval.Load(path); err != nil || !s.Cases[0].Expect.NoCall {
+		t.Fatal(err)
+	}
+	path = filepath.Join(dir, "BFCL_v4_multi_turn_base.json")
+	answer := filepath.Join(dir, "possible_answer", "BFCL_v4_multi_turn_base.json")
+	if err := errors.Join(os.Mkdir(filepath.Dir(answer), 0o700), os.WriteFile(path, []byte(row), 0o600),
+		os.WriteFile(answer, []byte(`{"id":"a","ground_truth":[["cd(folder='x')"]]}`+"\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := eval.Load(path); err == nil || !strings.Contains(err.Error(), ":1: only the sets with one turn") {
+		t.Error(err)
+	}
+}
+
+// scriptedJudge passes every answer and reports 7 tokens in and 3 out. at may fail a question.
+type scriptedJudge struct{ at func(n int64) error }
+
+func (j *scriptedJudge) model() *counting {
+	answer := llm.ModelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
+		return func(yield func(llm.Event, error) bool) {
+			if yield(llm.TextDelta{Text: `{"why":"it does","pass":true}`}, nil) {
+				yield(llm.Finish{Reason: llm.Stop, Usage: llm.Usage{Input: 7, Output: 3}}, nil)
+			}
+		}
+	})
+	return &counting{Model: answer, at: j.at}
+}
+
+const judgedSuite = `cases:
+  - {id: one, task: "Thank you, that was all.", expect: {judge: It is polite.}}
+  - {id: two, task: "Thank you, that was all.", expect: {judge: It is polite.}}
+`
+
+func judgedRunner(t *testing.T, judge llm.Model) (*eval.Evaluator, *eval.Suite) {
+	t.Helper()
+	s, err := new(eval.Loader).Parse("judged.yaml", []byte(judgedSuite))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := runner(t, sim.Offline{})
+	r.Judge, r.Parallel = "judge", 1
+	r.Open = func(id string) (llm.Model, error) {
+		switch id {
+		case "judge":
+			return judge, nil
+		case "sim/offline":
+			return sim.Offline{}, nil
+		}
+		return nil, errors.New("nobody serves " + id)
+	}
+	return r, s
+}
+
+func TestTokensOfTheJudgeCountAgainstTheBudget(t *testing.T) {
+	r, s := judgedRunner(t, new(scriptedJudge).model())
+	run, err := r.Run(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := eval.Summarize(t.Context(), r.Store, s, run)
+	if err != nil || sum.Models[0].Aside.Input != 14 || sum.Models[0].Aside.Output != 6 || sum.Models[0].Right.Hits != 2 {
+		t.Fatalf("%v: %+v", err, sum.Models)
+	}
+	own := sum.Models[0].Usage.Input + sum.Models[0].Usage.Output
+	var text strings.Builder
+	if err := sum.Text(&text); err != nil || !strings.Contains(text.String(), "judge and user   14 in, 6 out") {
+		t.Error(err, text.String())
+	}
+	r, _ = judgedRunner(t, new(scriptedJudge).model())
+	r.Tokens = own/2 + 1 // one answer without its judge
+	if _, err := r.Run(t.Context(), s); !errors.Is(err, eval.ErrBudget) {
+		t.Errorf("the judge costs nothing: %v", err)
+	}
+}
+
+// A judge that fails once costs one answer, not the run, and the same run asks again.
+func TestFailureOfTheJudgeIsAMissingAnswer(t *testing.T) {
+	judge := &scriptedJudge{at: func(n int64) error {
+		if n == 1 {
+			return &llm.Error{Op: "test", Kind: llm.Overloaded, Err: errors.New("busy")}
+		}
+		return nil
+	}}
+	r, s := judgedRunner(t, judge.model())
+	missing := new(eval.MissingError)
+	if _, err := r.Run(t.Context(), s); !errors.As(err, &missing) || missing.Failed != 1 || !strings.Contains(err.Error(), "the judge") {
+		t.Fatalf("%v", err)
+	}
+	if _, err := r.Run(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	r.Judge = "nobody"
+	if _, err := r.Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "nobody serves nobody") {
+		t.Errorf("a judge that cannot be opened: %v", err)
 	}
 }

@@ -24,6 +24,9 @@ type Trial struct {
 	Finish  llm.Reason        `json:"finish,omitempty"`
 	Usage   llm.Usage         `json:"usage,omitzero"`
 	Cost    catalog.Money     `json:"cost,omitempty"`
+	// Aside is what the judge and the simulated person used, and AsideCost is its price. The budgets of a run count it.
+	Aside     llm.Usage     `json:"aside,omitzero"`
+	AsideCost catalog.Money `json:"aside_cost,omitempty"`
 	// Files holds the files with an expectation, after the conversation.
 	Files map[string]string `json:"files,omitempty"`
 	// Retries counts the questions that were asked again, and the calls that went back to the model.

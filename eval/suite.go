@@ -173,6 +173,9 @@ func (c *Case) checkTools() error {
 			return fmt.Errorf("results names the tool %s, which the case does not have", name)
 		}
 	}
+	if name := c.Choice.Name; name != "" && !slices.Contains(names, name) {
+		return fmt.Errorf("choice names the tool %s, which the case does not have", name)
+	}
 	for _, call := range c.Expect.Calls {
 		if !slices.Contains(names, call.Name) {
 			return fmt.Errorf("calls names the tool %s, which the case does not have", call.Name)

@@ -56,6 +56,9 @@ type ModelSummary struct {
 	Retries  int                     `json:"retries"`
 	Usage    llm.Usage               `json:"usage"`
 	Cost     catalog.Money           `json:"cost,omitempty"`
+	// Aside is what judges and simulated people used for the cases of the model, and AsideCost is its price.
+	Aside     llm.Usage     `json:"aside,omitzero"`
+	AsideCost catalog.Money `json:"aside_cost,omitempty"`
 	// Latency and FirstCall are the median and the 95th percentile in milliseconds.
 	Latency   [2]int64            `json:"latency_ms"`
 	FirstCall [2]int64            `json:"first_call_ms"`
@@ -209,6 +212,8 @@ func (t *tally) add(c *Case, trial *Trial, v *CaseScore) {
 	t.Retries += trial.Retries
 	t.Usage = t.Usage.Add(trial.Usage)
 	t.Cost += trial.Cost
+	t.Aside = t.Aside.Add(trial.Aside)
+	t.AsideCost += trial.AsideCost
 	t.latency = append(t.latency, float64(trial.Latency))
 	if trial.FirstCall > 0 {
 		t.firstCall = append(t.firstCall, float64(trial.FirstCall))

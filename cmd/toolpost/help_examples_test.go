@@ -97,6 +97,7 @@ var exampleFiles = map[string]string{
 	".mcp.json":           `{"mcpServers":{"other":{"command":"npx"}}}`,
 	"workflow.yaml":       "workflow: {runtime: {mcp_servers: {search: {command: npx}}}}\n",
 	"suite.yaml":          "tools: tools.json\ncases:\n  - {id: rome, task: What is the weather in Rome?, expect: {calls: [get_weather: {city: Rome}]}}\n",
+	"labelled.jsonl":      `{"id":"a","task":"Greet Ann.","answer":"Hello Ann!","rubric":"The answer names Ann.","right":true}` + "\n",
 	"toolpost.yaml":       "max_turns: 3\n",
 	"openapi.yaml":        "openapi: 3.0.0\ninfo: {title: t, version: '1'}\nservers: [{url: 'https://api.example.org'}]\npaths: {/a: {get: {operationId: a, responses: {}}}}\n",
 }

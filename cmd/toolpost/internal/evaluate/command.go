@@ -65,7 +65,7 @@ or scoring it again asks no model.`,
 	}
 	cmd.PersistentFlags().String("journal", "", "where evaluations are recorded: a `FOLDER`, sqlite:FILE or postgres://…")
 	cli.AddConfigFlag(cmd.PersistentFlags())
-	cmd.AddCommand(newRun(h), newShow(h), newDiff(h), newList(h), newFrom(h), newCapture(h), newTune(h), newClaims(h), newLearn(h), newSuites())
+	cmd.AddCommand(newRun(h), newShow(h), newDiff(h), newList(h), newFrom(h), newCapture(h), newTune(h), newClaims(h), newLearn(h), newJudge(h), newSuites())
 	return cmd
 }
 
@@ -189,7 +189,10 @@ func (h Host) find(ctx context.Context, store Store, name string) (string, error
 	case 1:
 		return found[0], nil
 	}
-	return "", fmt.Errorf("%s can be %s", cli.Printable(name), strings.Join(found, " or "))
+	if more := len(found) - 5; more > 0 {
+		found = append(found[:5], fmt.Sprintf("%d more", more))
+	}
+	return "", fmt.Errorf("%q can be %s", cli.Printable(name), strings.Join(found, " or "))
 }
 
 // latest returns the newest evaluation of models with an answer. A run whose models could not be asked has errors only, and

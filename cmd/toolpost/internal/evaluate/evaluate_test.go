@@ -424,9 +424,18 @@ func TestWrongUseIsExplained(t *testing.T) {
 		"suites basic":                "did you mean basics?",
 		"run missing/suite.yaml -m x": "cannot be read",
 		"run " + b.file("typo.yaml", "cases:\n  - {id: a, task: x, expct: {no_call: true}}\n") + " -m sim/offline": "typo.yaml:2",
-		"capture nothing": "there is no run nothing",
-		"from nothing":    "there is no run nothing",
-		"from latest":     "there are no runs",
+		"capture nothing":                    "there is no run nothing",
+		"from nothing":                       "there is no run nothing",
+		"from latest":                        "there are no runs",
+		"judge missing.jsonl -m sim/offline": "missing.jsonl",
+		"judge " + suite + " -m sim/offline": "small.yaml:1",
+		"judge " + b.file("none.jsonl", "\n") + " -m sim/offline":                                                                                    "no answers",
+		"judge " + b.file("cut.jsonl", `{"id":"a"`) + " -m sim/offline":                                                                              "cut.jsonl:1: the line ends inside",
+		"judge " + b.file("key.jsonl", "\n"+`{"id":"a","taks":"x"}`) + " -m sim/offline":                                                             `key.jsonl:2: unknown field "taks"`,
+		"judge " + b.file("label.jsonl", `{"id":"a","task":"x","rubric":"y","answer":"z"}`) + " -m sim/offline":                                      "right is missing",
+		"judge " + b.file("type.jsonl", `{"id":"a","task":"x","rubric":"y","answer":"z","right":"yes"}`) + " -m sim/offline":                         `"right" is a string`,
+		"judge " + b.file("twice.jsonl", strings.Repeat(`{"id":"a","task":"x","rubric":"y","answer":"z","right":true}`+"\n", 2)) + " -m sim/offline": "twice.jsonl:2: line 1 has the same id",
+		"judge " + b.file("ok.jsonl", `{"id":"a","task":"x","rubric":"y","answer":"z","right":true}`) + " -m sim/nobody":                             "nobody serves sim/nobody",
 	} {
 		if r := b.eval(t.Context(), strings.Fields(args)...); r.code == 0 || !strings.Contains(r.errOut, says) {
 			t.Errorf("eval %s: exit %d, want %q\n%s", args, r.code, says, r.errOut)
@@ -584,5 +593,62 @@ func TestClaimsOfAModel(t *testing.T) {
 		if r := b.eval(ctx, wrong...); r.code == 0 || r.errOut == "" {
 			t.Errorf("%q: %d %s", wrong, r.code, r.errOut)
 		}
+	}
+}
+
+// lenient passes every answer that does not contain the word fail, and breaks off at the word break.
+type lenient struct{}
+
+func (lenient) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	question := req.Messages[0].Text()
+	return func(yield func(llm.Event, error) bool) {
+		if strings.Contains(question, "break") {
+			yield(nil, &llm.Error{Op: "test", Kind: llm.Overloaded, Err: errors.New("busy")})
+			return
+		}
+		if yield(llm.TextDelta{Text: fmt.Sprintf(`{"why":"because\u001b[31m","pass":%t}`, !strings.Contains(question, "fail"))}, nil) {
+			yield(llm.Finish{Reason: llm.Stop}, nil)
+		}
+	}
+}
+
+func TestJudgeIsComparedWithPeople(t *testing.T) {
+	b := newBench(t)
+	b.model["sim/judge"] = lenient{}
+	row := func(id, answer string, right bool) string {
+		return fmt.Sprintf(`{"id":%q,"task":"Greet Ann.","rubric":"The answer names Ann.","answer":%q,"right":%t}`+"\n", id, answer, right)
+	}
+	rows := row("a", "Hello Ann", true) + row("b", "Hello", false) + row("c", "fail", false) + row("d", "fail, Ann", true) + row("e", "Ann", true) + row("f", "Ann", true) +
+		`{"id":"g","task":"x","rubric":"It calls w.","calls":[{"name":"w","arguments":{"fail":1}}],"right":false}` + "\n"
+	out := b.run("judge", b.file("set.jsonl", rows), "-m", "sim/judge")
+	for _, want := range []string{
+		"sim/judge agrees with people on 71.4 % (36–92) of 7 answers", "beyond chance    0.42 of 1",
+		"right for the judge, wrong for people, 1:\n  b: because", "wrong for the judge, right for people, 1:\n  d: because",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "\x1b") {
+		t.Errorf("control characters of the judge reach the terminal: %q", out)
+	}
+	r := b.eval(t.Context(), "judge", b.file("broken.jsonl", rows+row("h", "break", true)), "-m", "sim/judge", "--json")
+	var got agreement
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil || got.Agree.Hits != 5 || len(got.Failed) != 1 || r.code != 1 || !strings.Contains(r.errOut, "1 of 8 answers were not judged") {
+		t.Errorf("%v, %d, %+v\n%s", err, r.code, got, r.errOut)
+	}
+	if out := b.run("judge", b.file("alike.jsonl", row("a", "Ann", true)), "-m", "sim/judge"); !strings.Contains(out, "chance alone explains") {
+		t.Error(out)
+	}
+}
+
+func TestAmbiguousNameListsAFewEvaluations(t *testing.T) {
+	b := newBench(t)
+	suite := b.file("small.yaml", small)
+	for i := range 8 {
+		b.run("run", suite, "-m", "sim/offline", "--label", fmt.Sprint(i))
+	}
+	if r := b.eval(t.Context(), "show", "eval-"); r.code != 1 || strings.Count(r.errOut, " or ") != 5 || !strings.Contains(r.errOut, "3 more") {
+		t.Error(r.errOut)
 	}
 }
