@@ -43,7 +43,7 @@ func (t *Tuning) Evidence() string {
 	if !t.Better {
 		return fmt.Sprintf("no setting is shown to be better than the present one on suite %s", t.Suite)
 	}
-	return fmt.Sprintf("%s: %s right on the other half of suite %s, before %s, p = %.4f", t.Winner.Name, t.After, t.Suite, t.Before, t.Change.P)
+	return fmt.Sprintf("%s: %s right on the other half of suite %s, before %s, %s", t.Winner.Name, t.After, t.Suite, t.Before, chance(t.Change.P))
 }
 
 // screening is the number of cases that every setting is asked first.

@@ -401,6 +401,15 @@ func TestLatestIsTheNewestEvaluationWithAnAnswer(t *testing.T) {
 	if shown := b.run("show"); shown != out {
 		t.Error(shown)
 	}
+	b.run("claims", suite, "-m", "sim/offline", "--quiet")
+	for run := range b.store.Runs(t.Context()) {
+		if isEvaluation(run) && !slices.Contains(b.order, run) {
+			b.order = slices.Insert(b.order, 0, run)
+		}
+	}
+	if shown := b.run("show"); len(b.order) < 3 || shown != out {
+		t.Errorf("the settings that claims tried hide the run before: %v\n%s", b.order, shown)
+	}
 }
 
 func TestWrongUseIsExplained(t *testing.T) {

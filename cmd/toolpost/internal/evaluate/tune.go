@@ -154,7 +154,7 @@ func printTuning(out io.Writer, t *eval.Tuning, file string) error {
 	fmt.Fprintf(&w, "  %-20s %s\n", t.Settings[0].Name, t.Before)
 	if t.Winner.Name != t.Settings[0].Name {
 		fmt.Fprintf(&w, "  %-20s %s\n", t.Winner.Name, t.After)
-		fmt.Fprintf(&w, "  %-20s %+.1f points (%+.1f to %+.1f), p = %.4f\n", "change", 100*t.Change.Difference, 100*t.Change.Low, 100*t.Change.High, t.Change.P)
+		fmt.Fprintf(&w, "  %-20s %+.1f points (%+.1f to %+.1f), %s\n", "change", 100*t.Change.Difference, 100*t.Change.Low, 100*t.Change.High, chance(t.Change.P))
 	}
 	fmt.Fprintf(&w, "%s\n", cli.Printable(t.Evidence()))
 	switch {
@@ -165,4 +165,12 @@ func printTuning(out io.Writer, t *eval.Tuning, file string) error {
 	}
 	_, err := io.WriteString(out, w.String())
 	return err
+}
+
+// chance writes a probability, which is never zero.
+func chance(p float64) string {
+	if p < 0.001 {
+		return "p < 0.001"
+	}
+	return fmt.Sprintf("p = %.3f", p)
 }
