@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -145,7 +146,17 @@ func parseLabelled(row []byte) (l labelled, err error) {
 	if _, err := dec.Token(); err != io.EOF {
 		return l, errors.New("text follows the answer; each line has one")
 	}
+	if name := js.Repeated(row); name != nil {
+		return l, fmt.Errorf("the key %q is there twice", name)
+	}
+	for key := range js.Members(row) { // the decoder takes keys in other letters
+		if name := string(key); name != strings.ToLower(name) {
+			return l, fmt.Errorf("unknown field %q", name)
+		}
+	}
 	switch {
+	case slices.ContainsFunc(l.Calls, func(c labelledCall) bool { return c.Name == "" }):
+		err = errors.New("a call has no name")
 	case l.ID == "":
 		err = errors.New("id is missing")
 	case l.Task == "":
