@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -275,7 +278,18 @@ func (r *reader) convert(f *caseFile) (Case, error) {
 			return c, err
 		}
 	}
-	return c, nil
+	if len(c.Files) > 0 { // which bring the file tools themselves
+		c.Tools, err = withoutFileTools(c.Tools)
+	}
+	return c, err
+}
+
+// withoutFileTools leaves out the built-in tools that a case with files has anyway.
+func withoutFileTools(defs []llm.ToolDef) ([]llm.ToolDef, error) {
+	own, err := builtInTools()
+	return slices.DeleteFunc(slices.Clone(defs), func(d llm.ToolDef) bool {
+		return slices.Contains(fileTools, d.Name) && slices.ContainsFunc(own, func(o llm.ToolDef) bool { return o.Name == d.Name && o.Description == d.Description })
+	}), err
 }
 
 func messages(f *caseFile) ([]llm.Message, error) {
@@ -579,10 +593,16 @@ func (r *reader) definitions(v any) ([]llm.ToolDef, error) {
 	case []any:
 		var out []llm.ToolDef
 		for _, item := range v {
-			if name, ok := item.(string); ok {
-				d, ok := r.known[name]
-				if !ok {
-					return nil, fmt.Errorf("the suite has no tool %q", name)
+			name, ok := item.(string)
+			if m, mapping := item.(map[string]any); mapping && len(m) == 1 { // builtin: NAME, and builtin:NAME in brackets
+				if own, text := m["builtin"].(string); text {
+					name, ok = "builtin:"+own, true
+				}
+			}
+			if ok {
+				d, err := r.named(name)
+				if err != nil {
+					return nil, err
 				}
 				out = append(out, d)
 				continue
@@ -599,11 +619,57 @@ func (r *reader) definitions(v any) ([]llm.ToolDef, error) {
 		}
 		return out, nil
 	}
-	return nil, errors.New("tools must be a file, mcp:SERVER or a list")
+	return nil, errors.New("tools must be a file, mcp:SERVER, builtin or a list")
 }
+
+// named returns a tool of the suite, or with the prefix builtin: one of the program.
+func (r *reader) named(name string) (llm.ToolDef, error) {
+	own, builtIn := strings.CutPrefix(name, "builtin:")
+	if !builtIn {
+		if d, ok := r.known[name]; ok {
+			return d, nil
+		}
+		return llm.ToolDef{}, fmt.Errorf("the suite has no tool %q; builtin:NAME is one of the program", name)
+	}
+	defs, err := builtInTools()
+	if err != nil {
+		return llm.ToolDef{}, err
+	}
+	names := make([]string, len(defs))
+	for i, d := range defs {
+		if d.Name == own {
+			return d, nil
+		}
+		names[i] = d.Name
+	}
+	return llm.ToolDef{}, fmt.Errorf("there is no built-in tool %q; there are %s", own, strings.Join(names, ", "))
+}
+
+// builtInTools returns the definitions of the tools of the program that need no account. A case never runs them, but for the
+// tools of its own files.
+var builtInTools = sync.OnceValues(func() ([]llm.ToolDef, error) {
+	dir, err := os.MkdirTemp("", "toolpost-eval-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	files, err := builtin.OpenFiles(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+	set, err := tool.NewSet(append(files.Tools(), builtin.Command{Dir: dir}.Tool(), builtin.Fetch{}.Tool())...)
+	if err != nil {
+		return nil, err
+	}
+	return set.Defs(), nil
+})
 
 // source reads the tools of a file or a server.
 func (r *reader) source(name string) ([]llm.ToolDef, error) {
+	if name == "builtin" {
+		return builtInTools()
+	}
 	if server, ok := strings.CutPrefix(name, "mcp:"); ok {
 		if r.Tools == nil {
 			return nil, fmt.Errorf("%s: no MCP servers are known here", name)

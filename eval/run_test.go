@@ -388,3 +388,28 @@ func TestFailureOfTheJudgeIsAMissingAnswer(t *testing.T) {
 		t.Errorf("a judge that cannot be opened: %v", err)
 	}
 }
+
+func TestSuiteWithBuiltInTools(t *testing.T) {
+	s, err := new(eval.Loader).Parse("suite.yaml", []byte(`tools: builtin
+cases:
+  - {id: one, task: Read the file a.txt., expect: {calls: [read_file: any]}}
+  - {id: some, task: Read the file a.txt., tools: [builtin:read_file, "builtin:fetch_url"], expect: {calls: [read_file: any]}}
+  - {id: files, task: Read the file a.txt., files: {a.txt: hello}, expect: {calls: [read_file: any]}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := runner(t, sim.Offline{})
+	run, err := r.Run(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := eval.Summarize(t.Context(), r.Store, s, run)
+	if err != nil || sum.Models[0].Right.Hits != 3 {
+		t.Errorf("%v: %+v", err, sum.Rows)
+	}
+	_, err = new(eval.Loader).Parse("suite.yaml", []byte("cases:\n  - {id: one, task: x, tools: [builtin:read_fil], expect: {some_call: true}}\n"))
+	if err == nil || !strings.Contains(err.Error(), "there is no built-in tool \"read_fil\"; there are ") {
+		t.Error(err)
+	}
+}
