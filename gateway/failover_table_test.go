@@ -155,7 +155,7 @@ func TestFallbackAfterTLSError(t *testing.T) {
 }
 
 // TestFailoverFromStalledUpstream checks that an upstream that sends nothing, or a header and nothing more, is given up
-// after first_byte, and skipped after three of them. Keep-alives keep it.
+// after first_byte, and skipped after three of them. Keep-alives keep it. The other upstream has to answer in that time.
 func TestFailoverFromStalledUpstream(t *testing.T) {
 	stop := make(chan struct{})
 	stalls := map[string]func(w http.ResponseWriter){
@@ -177,7 +177,7 @@ func TestFailoverFromStalledUpstream(t *testing.T) {
 					}
 				}))
 				t.Cleanup(first.Close)
-				p := pairOf(t, first, gateway.Timing{FirstByte: 50 * time.Millisecond})
+				p := pairOf(t, first, gateway.Timing{FirstByte: 250 * time.Millisecond})
 				for range 6 {
 					if status, body := p.ask(t, "pair", stream); status != 200 || !strings.Contains(body, "from the second") {
 						t.Fatalf("%d %s", status, body)
